@@ -264,11 +264,11 @@ impl Store {
         }
     }
 
-    /// Returns the offset at which the next run starts in the same log.
+    /// Returns the offset at which the next run starts in the same log. That is where this one starts if it wrote nothing.
     fn next_run_in(&self, side: &RunSideFile) -> Result<Option<u64>, StoreError> {
-        let sql = "SELECT min(start) FROM sources WHERE path = ?1 AND start > ?2 AND kind = 'run'";
-        let start = side.log_start.cast_signed();
-        let found = self.connection.query_row(sql, params![path_text(&side.log), start], |row| row.get(0));
+        let sql = "SELECT min(start) FROM sources WHERE path = ?1 AND (start > ?2 OR start = ?2 AND session > ?3) AND kind = 'run'";
+        let (log, start) = (path_text(&side.log), side.log_start.cast_signed());
+        let found = self.connection.query_row(sql, params![log, start, side.id.as_str()], |row| row.get(0));
         found.map_err(self.fail())
     }
 
@@ -367,4 +367,75 @@ pub(super) fn is_gone(path: &Path) -> bool {
 pub(super) fn changed(about: &fs::Metadata) -> i64 {
     let passed = about.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     passed.and_then(|passed| i64::try_from(passed.as_nanos()).ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::SessionFilter;
+
+    const IDS: [&str; 4] = [
+        "20261123-224103-k3x9qa",
+        "20261123-224203-k3x9qb",
+        "20261123-224303-k3x9qc",
+        "20261123-224403-k3x9qd",
+    ];
+
+    /// The stream of a run of its own session.
+    fn stream(number: u32) -> String {
+        format!(
+            r#"{{"type":"system","subtype":"init","session_id":"s-{number}","model":"m","cwd":"/","tools":[]}}
+{{"type":"result","subtype":"success","is_error":false,"num_turns":{number},"total_cost_usd":0.5,"result":"Done {number}.","session_id":"s-{number}"}}
+"#
+        )
+    }
+
+    #[test]
+    fn each_run_of_a_log_has_its_own_part_of_it_whatever_is_known_of_the_length() {
+        let streams = [stream(1), String::new(), stream(2), stream(3)];
+        // Of which runs the length is known: the others were killed.
+        for known in [[true; 4], [false; 4], [true, false, true, false], [false, true, false, true]] {
+            for order in [[0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1]] {
+                let folder = tempfile::TempDir::with_prefix("streamfmt-shared-").unwrap();
+                let mut store = Store::open(folder.path()).unwrap();
+                let log = folder.path().join("log");
+                fs::write(&log, streams.concat()).unwrap();
+                let mut starts = vec![0];
+                starts.extend(streams.iter().map(String::len));
+                let start = |at: usize| starts[..=at].iter().sum::<usize>();
+                for at in order {
+                    let end = if known[at] {
+                        format!(r#""status":"done","log_bytes":{},"#, streams[at].len())
+                    } else {
+                        r#""status":"running","#.to_owned()
+                    };
+                    let side = format!(
+                        r#"{{"v":1,"id":"{}",{end}"command":["a"],"folder":"/","log":"{}","log_start":{},
+                            "started":"2026-11-23T22:41:03Z","recorder":{{"pid":1}}}}"#,
+                        IDS[at],
+                        log.display(),
+                        start(at)
+                    );
+                    fs::write(folder.path().join(format!("sessions/{}.json", IDS[at])), side).unwrap();
+                }
+                for _ in 0..2 {
+                    store.catch_up().unwrap();
+                    let mut rows = store.list(&SessionFilter::default()).unwrap();
+                    rows.sort_by(|one, other| one.id.cmp(&other.id));
+                    let turns: Vec<_> = rows.iter().map(|row| row.num_turns).collect();
+                    assert_eq!(turns, [Some(1), None, Some(2), Some(3)], "{known:?} {order:?}");
+                    for (at, id) in IDS.iter().enumerate() {
+                        let source = store.sources(id).unwrap().remove(0);
+                        let part = (source.start, source.size);
+                        assert_eq!(
+                            part,
+                            (start(at) as u64, Some(streams[at].len() as u64)),
+                            "{known:?} {order:?} {at}"
+                        );
+                    }
+                    assert_eq!(store.reindex(|_, _| ()).unwrap(), 4);
+                }
+            }
+        }
+    }
 }
