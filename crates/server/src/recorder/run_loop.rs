@@ -13,7 +13,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::process::Signal;
 
 use super::run_state::RunOver;
-use super::run_verdict::{RunFacts, RunVerdict, exit_of};
+use super::run_verdict::{RunEndFacts, RunVerdict, exit_of};
 use super::run_world::RunWorld;
 use super::{AgentOutput, RunEnd, RunLoop};
 use crate::feed::Channel;
@@ -295,7 +295,7 @@ impl<W: RunWorld> RunLoop<W> {
         let unknown = StreamVerdict { is_known: true, ..StreamVerdict::default() };
         let verdict = self.keeper.take().map_or(unknown, |keeper| keeper.join().unwrap_or(unknown));
         let is_stopped = self.state.is_stopped_after_result();
-        let facts = RunFacts {
+        let facts = RunEndFacts {
             exit,
             is_interrupted: self.state.signal().is_some(),
             is_stopped,

@@ -8,7 +8,7 @@ use crate::side_file::{AgentExit, RunStatus};
 
 /// The facts about a run at its end.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct RunFacts {
+pub(super) struct RunEndFacts {
     /// How the agent's process ended.
     pub(super) exit: AgentExit,
     /// Whether a signal to this program ended the run.
@@ -31,7 +31,7 @@ pub(super) struct RunVerdict {
     pub(super) lacks_result: bool,
 }
 
-impl RunFacts {
+impl RunEndFacts {
     pub(super) fn verdict(self) -> RunVerdict {
         let is_agent = self.stream.is_known || self.is_known_agent;
         let has_done_well = !is_agent || self.stream.end == StreamEnd::Done;
@@ -236,7 +236,7 @@ mod tests {
         let engine = Engine::builder().no_project(true).build().unwrap();
         for row in rows {
             let (name, raw, by, status, code) = *row;
-            let facts = RunFacts {
+            let facts = RunEndFacts {
                 exit: exit(raw),
                 is_interrupted: by == User,
                 is_stopped: by == Us,
