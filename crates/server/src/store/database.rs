@@ -344,8 +344,8 @@ pub(super) fn moved_aside(path: &Path) -> Vec<PathBuf> {
     names.map(|entry| entry.path()).collect()
 }
 
-#[cfg(test)]
 #[cfg(target_os = "linux")]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::store::Store;

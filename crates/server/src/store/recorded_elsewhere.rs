@@ -251,8 +251,8 @@ fn copy_to(from: &mut File, to: &Path) -> io::Result<()> {
     copied.inspect_err(|_| drop(fs::remove_file(&draft)))
 }
 
-#[cfg(test)]
 #[cfg(unix)]
+#[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
 

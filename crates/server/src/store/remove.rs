@@ -178,8 +178,8 @@ fn named_run(path: &Path) -> Option<&str> {
     id.parse::<RunId>().is_ok().then_some(id)
 }
 
-#[cfg(test)]
 #[cfg(unix)]
+#[cfg(test)]
 mod tests {
     use std::os::unix::fs::{MetadataExt, symlink};
 
