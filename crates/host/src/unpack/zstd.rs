@@ -18,7 +18,7 @@ const FRAME_START: usize = 5;
 #[cfg(feature = "zstd")]
 const LARGEST_WINDOW: u32 = 27;
 
-/// Stands for the decompression of zstd, which this build lacks.
+/// Takes the place of the decoder of zstd in builds without it: reading fails.
 #[cfg(not(feature = "zstd"))]
 pub(super) enum Unzstd {}
 

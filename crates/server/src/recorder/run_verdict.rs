@@ -191,7 +191,7 @@ mod tests {
             ],
             false,
         );
-        // Only here, nothing that is shown tells that there is no result.
+        // Only here, the shown stream has no notice of the missing result.
         check(
             true,
             &[

@@ -23,7 +23,7 @@ fn view(has_lines: bool, texts: &[&str]) -> SessionView {
     view
 }
 
-/// What is written next, and whether the stream ends there.
+/// Writes the next changes; returns the text and whether the stream ends there.
 fn written(
     form: StreamForm,
     view: &SessionView,

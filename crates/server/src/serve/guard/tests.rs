@@ -1,4 +1,4 @@
-//! What is answered, and to whom: each condition of the guard alone true and alone false.
+//! Which requests are answered, and whose: each condition of the guard is tested true and false with all others unchanged.
 
 use std::time::Duration;
 

@@ -37,7 +37,7 @@ fn attribute(page: &str, name: &str) -> String {
 #[test]
 fn the_raw_log_of_a_run_is_its_own_part_of_the_log() {
     let site = site();
-    // Longer than what is read at a time.
+    // Longer than one piece of a read.
     let own = "a line of the run\n".repeat(40_000);
     let whole = format!("before\n{own}behind\n");
     let log = site.log("shared.ndjson", whole.as_bytes());
@@ -286,7 +286,7 @@ fn a_login_is_a_cookie_for_this_site_only() {
             let is_page = status == 200;
             assert_eq!(text(answer).await.contains("content=\"0; url=/\""), is_page, "{request}");
         }
-        // A used address ends the login, and what it has open.
+        // An address that is used again ends the login and its open streams.
         let site = site();
         let address = site.site.guard.logins.offer(Duration::from_secs(60)).unwrap();
         let token = address.split_once("?token=").unwrap().1;

@@ -19,7 +19,7 @@ const ID: &str = "20261123-224103-k3x9qa";
 /// A run that was recorded elsewhere.
 const OTHER: &str = "20261123-224104-k3x9qa";
 
-/// The files and folders that are written, and what they hold. Those with a time in their name have `*` for it.
+/// All files and folders that were written, with their content. A `*` stands for the time in a name.
 const WRITTEN: [(&str, &str); 26] = [
     ("data", "all that is kept"),
     ("data/sessions", "runs"),
