@@ -30,7 +30,7 @@ pub(super) struct StreamPace {
     pub(super) pause: Duration,
     /// About the number of bytes written at a time. No more is kept for a reader.
     pub(super) chunk: usize,
-    /// A reader that was up to date and has been more than this many bytes behind for longer than `patience` starts over.
+    /// A reader that was up to date and has been more than this many bytes behind for `patience` starts over.
     pub(super) behind: usize,
     pub(super) patience: Duration,
 }
@@ -99,7 +99,7 @@ impl StreamForm {
         reader: &mut ReaderPosition,
         out: &mut String,
     ) -> bool {
-        let is_left_behind = view.is_left_behind(reader, pace.behind, pace.patience);
+        let is_left_behind = view.is_left_behind(reader, pace.behind, pace.patience, Instant::now());
         match self {
             Self::Changes if is_left_behind => {
                 spell(&resync(view), hash, out);

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Bound;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -200,13 +200,16 @@ pub(super) struct ReaderPosition {
     next: Option<u64>,
     /// The revision of the last event: revisions never decrease.
     last: u64,
-    caught_up: Option<Instant>,
+    /// Whether it had every change at some time.
+    was_up_to_date: bool,
+    /// Since when it has been far behind.
+    behind_since: Option<Instant>,
 }
 
 impl ReaderPosition {
     /// The position after a revision.
     pub(super) fn at(revision: u64) -> Self {
-        Self { next: None, last: revision, caught_up: None }
+        Self { next: None, last: revision, was_up_to_date: false, behind_since: None }
     }
 }
 
@@ -472,7 +475,7 @@ impl SessionView {
         }
         if pending.peek().is_none() {
             reader.next = Some(self.changes.0.len());
-            reader.caught_up = Some(Instant::now());
+            reader.was_up_to_date = true;
         }
         events
     }
@@ -496,26 +499,29 @@ impl SessionView {
         }
         if pending.peek().is_none() {
             reader.next = Some(self.changes.0.len());
-            reader.caught_up = Some(Instant::now());
+            reader.was_up_to_date = true;
         }
         (lines, is_done)
     }
 
-    /// Whether a reader that was up to date is more than `most` bytes behind, and has been for longer than `patience`.
+    /// Whether a reader that was up to date is more than `most` bytes behind, and has been for `patience`: it is asked each time before
+    /// something is sent.
     pub(super) fn is_left_behind(
         &self,
-        reader: &ReaderPosition,
+        reader: &mut ReaderPosition,
         most: usize,
-        patience: std::time::Duration,
+        patience: Duration,
+        now: Instant,
     ) -> bool {
-        if reader.caught_up.is_none_or(|since| since.elapsed() < patience) {
-            return false;
-        }
         let mut bytes = 0;
-        self.changes.from(self.next_of(reader)).any(|(_, row)| {
-            bytes += row.place.length as usize;
-            bytes > most
-        })
+        let is_far = reader.was_up_to_date
+            && self.changes.from(self.next_of(reader)).any(|(_, row)| {
+                bytes += row.place.length as usize;
+                bytes > most
+            });
+        // What comes at once after a silence is late only if it stays unsent.
+        reader.behind_since = is_far.then(|| reader.behind_since.unwrap_or(now));
+        reader.behind_since.is_some_and(|since| now.duration_since(since) >= patience)
     }
 
     fn spell(&self, row: &ChangeRow) -> (&'static str, Value) {
@@ -609,6 +615,28 @@ mod tests {
         assert_eq!(names(&view.take(&mut reader, 1000)), ["drop2@3", "response@3", "done@4"]);
         assert_eq!(names(&view.take(&mut ReaderPosition::at(3), 1000)), ["response@3", "done@4"]);
         assert!(view.take(&mut ReaderPosition::at(4), 1000).is_empty());
+    }
+
+    #[test]
+    fn a_reader_is_left_behind_once_much_has_been_unsent_for_long() {
+        let (minute, start) = (Duration::from_secs(60), Instant::now());
+        let mut view = SessionView { revision: 1, ..SessionView::default() };
+        view.put(1, NodePath::of(0), "wone");
+        let mut reader = ReaderPosition::at(0);
+        view.take(&mut reader, 1000);
+        assert!(!view.is_left_behind(&mut reader, 10, minute, start));
+        // After an hour of silence, much comes at once.
+        let later = start + 60 * minute;
+        view.put(2, NodePath::of(1), "w0123456789");
+        assert!(!view.is_left_behind(&mut reader, 10, minute, later), "it just came");
+        assert!(!view.is_left_behind(&mut reader, 10, minute, later + minute / 2));
+        assert!(view.is_left_behind(&mut reader, 10, minute, later + minute));
+        // Some of it is sent, so that less is missing; later again too much is, and its time begins anew.
+        view.take(&mut reader, 1000);
+        assert!(!view.is_left_behind(&mut reader, 10, minute, later + minute));
+        view.put(3, NodePath::of(2), "w0123456789");
+        assert!(!view.is_left_behind(&mut reader, 10, minute, later + 2 * minute));
+        assert!(view.is_left_behind(&mut reader, 10, minute, later + 3 * minute));
     }
 
     /// The numbers of nodes, and of the first if there are others before it.
