@@ -411,6 +411,50 @@ mod tests {
         assert_eq!(shown(&view), "12 <3,3>");
     }
 
+    fn diff_view(lines: &[&str]) -> View {
+        let lines = lines.iter().map(|text| DiffLine { change: LineChange::Add, text }).collect();
+        let hunk = Hunk { old_start: Some(1), new_start: Some(1), lines };
+        View::of(vec![Block::Diff { path: None, hunks: vec![hunk] }])
+    }
+
+    #[test]
+    fn the_end_of_a_diff_is_kept_only_while_it_is_written() {
+        let limits = |keep| limits(None, None, keep).with(LimitName::DiffLines, 2);
+        for (kind, keep, expected) in [
+            (Kind::Call, Keep::Tail, "<3,3> 45"),
+            (Kind::Call, Keep::Head, "12 <3,3>"),
+            (Kind::Result, Keep::Tail, "12 <3,3>"),
+        ] {
+            let mut view = diff_view(&["1", "2", "3", "4", "5"]);
+            clip(&mut view, kind, false, &limits(keep));
+            assert_eq!(shown(&view), expected, "{kind:?} {keep:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_taken_out_of_a_long_line_counts_as_cut() {
+        let long = "a".repeat(5000);
+        let limits = |lines, bytes| limits(None, bytes, Keep::Head).with(LimitName::DiffLines, lines);
+        let short = format!("{}…", "a".repeat(400));
+        for (lines, bytes, expected) in [
+            (3, 1000, format!("{short}bb <3,4600>")),
+            (9, 1000, format!("{short}bbbbb <0,4597>")),
+            (9, 6000, format!("{long}bbbbb")),
+        ] {
+            let mut view = diff_view(&[&long, "b", "b", "b", "b", "b"]);
+            clip(&mut view, Kind::Result, false, &limits(lines, bytes));
+            assert_eq!(shown(&view), expected, "{lines} {bytes}");
+        }
+    }
+
+    #[test]
+    fn two_gaps_in_a_row_are_one_with_the_sum_of_both() {
+        let mut view = text_view(&["a\nb\nc"]);
+        view.body.append(&mut diff_view(&["1", "2", "3", "4"]).body);
+        clip(&mut view, Kind::Result, false, &limits(0, None, Keep::Head).with(LimitName::DiffLines, 0));
+        assert_eq!(shown(&view), "<7,9>");
+    }
+
     #[test]
     fn a_failure_keeps_the_lines_that_report_it_and_all_gaps_are_counted() {
         let text = "> test\n1\n2\n3\n4\nok 1\nnot ok 2\n  x\n\n6\n7\n8\n9\n# done";

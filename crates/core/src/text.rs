@@ -390,8 +390,11 @@ fn odd_ones(bytes: u8x16) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::LazyLock;
+
     use super::*;
     use proptest::prelude::*;
+    use regex::Regex;
 
     #[test]
     fn controls_become_visible_and_nothing_after_them_is_lost() {
@@ -430,11 +433,60 @@ mod tests {
         assert_eq!(Text::clean("a\u{fe0f}\u{200d}\u{fe0f}").as_str(), "a\u{fe0f}\u{200d}<U+FE0F>");
     }
 
+    /// The characters that control or hide text, by their properties in Unicode, as the crate `regex` has them: controls, separators of
+    /// lines and paragraphs, what changes the direction, what isn't drawn, and other format characters; of these, signs over numbers
+    /// and letters and those of Egyptian quadrats (U+13430–1343F) are drawn.
+    static HARMFUL: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(
+            r"^[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}[\p{Cf}--[\p{Prepended_Concatenation_Mark}\x{13430}-\x{1343f}]]]",
+        )
+        .unwrap()
+    });
+
+    /// Those of them that stay where a text needs them.
+    const NEEDED: &str = "\n\t\u{200c}\u{200d}\u{34f}\u{fe00}\u{fe01}\u{fe02}\u{fe03}\u{fe04}\u{fe05}\u{fe06}\u{fe07}\
+                          \u{fe08}\u{fe09}\u{fe0a}\u{fe0b}\u{fe0c}\u{fe0d}\u{fe0e}\u{fe0f}";
+
+    fn is_harmful(ch: char) -> bool {
+        HARMFUL.is_match(ch.encode_utf8(&mut [0; 4]))
+    }
+
+    /// Whether a character is harmful wherever it is; tags are needed in flags.
+    fn is_never_needed(ch: char) -> bool {
+        is_harmful(ch) && !NEEDED.contains(ch) && !('\u{e0020}'..='\u{e007f}').contains(&ch)
+    }
+
+    #[test]
+    fn of_all_characters_the_harmful_ones_are_named_and_all_others_stay() {
+        // After a blank, a joiner or a selector is one at a time after a character; the grapheme joiner is between no marks.
+        let stays = |ch: char| !is_harmful(ch) || NEEDED.contains(ch) && ch != '\u{34f}';
+        let named = |ch: char| match u32::from(ch) {
+            code @ 0..=0x1f => char::from_u32(0x2400 + code).unwrap().to_string(),
+            0x7f => "␡".to_owned(),
+            code => format!("<U+{code:04X}>"),
+        };
+        let all: Vec<char> = ('\0'..=char::MAX).collect();
+        for block in all.chunks(0x100) {
+            let (mut dirty, mut expected) = (String::new(), String::new());
+            for ch in block {
+                dirty.extend([' ', *ch, ' ']);
+                expected.push(' ');
+                if stays(*ch) {
+                    expected.push(*ch);
+                } else {
+                    expected.push_str(&named(*ch));
+                }
+                expected.push(' ');
+            }
+            assert_eq!(clean(&dirty), expected);
+        }
+    }
+
     proptest! {
         #[test]
         fn cleaning_is_final(text in any::<String>()) {
             let once = clean(&text).into_owned();
-            prop_assert!(!once.chars().any(|ch| is_dangerous(ch) && ch != GRAPHEME_JOINER), "{once:?}");
+            prop_assert!(!once.chars().any(is_never_needed), "{once:?}");
             let twice = clean(&once).into_owned();
             prop_assert_eq!(&once, &twice);
         }

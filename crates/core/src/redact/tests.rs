@@ -2,11 +2,19 @@
 
 mod people;
 
+use std::cell::RefCell;
+
 use super::*;
 use crate::entry::{Block, DiffLine, Hunk, LineChange, View};
 
+thread_local! {
+    /// A new redactor begins with empty caches of its patterns, so the tests of a thread share one.
+    static SECRETS: RefCell<Redactor> = RefCell::new(redactor(&Redaction::secrets()));
+    static EVERYTHING: RefCell<Redactor> = RefCell::new(redactor(&Redaction::everything()));
+}
+
 fn secret(text: &str) -> String {
-    redactor(&Redaction::secrets()).text(text).into_owned()
+    SECRETS.with_borrow_mut(|redactor| redactor.text(text).into_owned())
 }
 
 fn redactor(redaction: &Redaction) -> Redactor {
@@ -227,6 +235,67 @@ fn a_key_in_lines_that_come_one_by_one_is_masked() {
     assert_eq!(shown, ["[redacted private-key]", "…", "…", "…", "free"]);
 }
 
+/// A key of 4096 bits has about 50 lines, one of 16384 bits 200.
+#[test]
+fn all_lines_of_a_long_key_are_masked_also_if_they_come_one_by_one() {
+    for lines in [60, MOST_KEY_LINES as usize - 1] {
+        let text = format!("{}\nfree", key(lines));
+        let expected = [vec!["[redacted private-key]"], vec!["…"; lines + 1], vec!["free"]].concat();
+        assert_eq!(by_line(&text), [expected.clone(), expected], "{lines}");
+    }
+}
+
+/// What looks like the beginning of a key doesn't hide an output without end.
+#[test]
+fn a_key_that_does_not_end_is_masked_up_to_a_limit_of_lines() {
+    let most = MOST_KEY_LINES as usize;
+    let text = key(most + 2).replace("-----END RSA PRIVATE KEY-----", "MIIE");
+    let shown = vec!["MIIEpAIBAAKCAQEA0Z3V", "MIIEpAIBAAKCAQEA0Z3V", "MIIE"];
+    let expected = [vec!["[redacted private-key]"], vec!["…"; most], shown].concat();
+    assert_eq!(by_line(&text), [expected.clone(), expected]);
+}
+
+/// The lines of a text, masked one by one: as views, and as texts.
+fn by_line(text: &str) -> [Vec<String>; 2] {
+    let mut views = redactor(&Redaction::secrets());
+    let mut texts = redactor(&Redaction::secrets());
+    let view = |line: &str| {
+        let mut view = View::of(vec![Block::text("unknown", line.to_owned())]);
+        views.raw_line(&mut view);
+        let [Block::Code { text, .. }] = &view.body[..] else { panic!("{view:?}") };
+        text.to_string()
+    };
+    let masked = |line: &str| {
+        let mut line = line.to_owned();
+        texts.next_line(&mut line);
+        line
+    };
+    [text.lines().map(view).collect(), text.lines().map(masked).collect()]
+}
+
+#[test]
+fn of_finds_that_overlap_nothing_stays() {
+    let own = |pattern: &str| CustomPattern::new(pattern, pattern).unwrap();
+    for (text, patterns, masked) in [
+        ("abcdefgh!", ["abcd", "cdefgh"], "[redacted abcd][redacted cdefgh]!"),
+        ("abcdefgh!", ["cdefgh", "abcd"], "[redacted abcd][redacted cdefgh]!"),
+        ("abcdefgh!", ["abcdef", "cd"], "[redacted abcdef]gh!"),
+        ("abcdefgh!", ["abcd", "abcdef"], "[redacted abcdef]gh!"),
+        ("abcdefgh!", ["abcd", "efgh"], "[redacted abcd][redacted efgh]!"),
+    ] {
+        let redaction = Redaction { own: patterns.map(own).to_vec(), ..Redaction::default() };
+        let mut redactor = redactor(&redaction);
+        assert_eq!(redactor.text(text), masked, "{patterns:?}");
+        let mut json = format!("[\"{text}\"]");
+        redactor.json(&mut json);
+        assert_eq!(json, format!("[\"{masked}\"]"), "{patterns:?}");
+        let mut line = Line::of("a", text[..3].to_owned());
+        line.attach("b", text[3..].to_owned());
+        redactor.line(&mut line);
+        assert_eq!(line.text(), masked, "{patterns:?}, over two spans");
+    }
+}
+
 #[test]
 fn addresses_and_home_folders_are_masked_if_wanted() {
     let redaction = Redaction { emails: true, home: true, ..Redaction::default() };
@@ -265,6 +334,7 @@ fn own_patterns_mask_their_group() {
 fn a_json_escape_is_read_as_its_character() {
     let own = CustomPattern::new("word", "[a-z]*word").unwrap();
     let redaction = Redaction { own: vec![own], ..Redaction::everything() };
+    let mut redactor = redactor(&redaction);
     let npm = token("npm_", "aB3dE6", 6);
     let stripe = token("rk_test_", "4eC39H", 4);
     for before in ["", "\n", "\t", "\r", "\u{8}", "\u{c}", "\u{1b}", "\"", "\\", "\\\\", "é", "x", "\n\\"] {
@@ -285,12 +355,12 @@ fn a_json_escape_is_read_as_its_character() {
             &stripe[1..],
         ] {
             let text = format!("{before}{after}");
-            let want = redactor(&redaction).text(&text).into_owned();
+            let want = redactor.text(&text).into_owned();
             let written = serde_json::to_string(&text).unwrap();
             let units = text.encode_utf16().map(|unit| format!("\\u{unit:04x}"));
             let escaped = format!("\"{}\"", units.collect::<String>());
             for mut json in [written.replace('/', "\\/"), escaped, written] {
-                redactor(&redaction).json(&mut json);
+                redactor.json(&mut json);
                 let masked: String = serde_json::from_str(&json).unwrap_or_else(|_| panic!("{json}"));
                 assert_eq!(masked, want, "{json}");
             }
@@ -334,11 +404,12 @@ fn time_grows_with_length_whatever_the_text() {
 proptest::proptest! {
     #[test]
     fn nothing_breaks(text in "[a\n\"\\\\:=@/. é…-]{0,8}(token|password|eyJ|ghp_|://|-----BEGIN PRIVATE KEY-----|Authorization|/home/|@)[a1\n\"'\\\\:=@/. é…-]{0,60}") {
-        let redaction = Redaction { secrets: true, emails: true, home: true, own: Vec::new() };
-        let masked = redactor(&redaction).text(&text).into_owned();
-        proptest::prop_assert_eq!(masked.matches('\n').count(), text.matches('\n').count());
         let mut json = serde_json::to_string(&[&text]).unwrap();
-        redactor(&redaction).json(&mut json);
+        let masked = EVERYTHING.with_borrow_mut(|redactor| {
+            redactor.json(&mut json);
+            redactor.text(&text).into_owned()
+        });
+        proptest::prop_assert_eq!(masked.matches('\n').count(), text.matches('\n').count());
         proptest::prop_assert!(serde_json::from_str::<Vec<String>>(&json).is_ok(), "{}", json);
     }
 }

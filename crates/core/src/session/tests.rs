@@ -1,6 +1,7 @@
 //! Events that change a session: usage counts once, and places and ids are unique.
 
 use super::*;
+use crate::item::Content;
 
 fn used(input: u64, output: u64) -> Usage {
     Usage { input, output, ..Usage::default() }
@@ -51,7 +52,11 @@ fn item(id: &str, kind: Kind, parent: Option<&str>) -> Box<Item> {
 
 /// The items that events complete, each with its place, and how many were repeated.
 fn completed(events: Vec<Event>) -> (Vec<Item>, usize) {
-    let (mut session, mut items, mut repeated) = (Session::default(), Vec::new(), 0);
+    completed_within(Budget::default(), events)
+}
+
+fn completed_within(budget: Budget, events: Vec<Event>) -> (Vec<Item>, usize) {
+    let (mut session, mut items, mut repeated) = (Session::new(budget), Vec::new(), 0);
     let mut note = |change: SessionChange<'_>| match change {
         SessionChange::Complete(item) => items.push(item.clone()),
         SessionChange::Repeated(_) => repeated += 1,
@@ -97,26 +102,31 @@ fn an_item_that_turns_out_to_be_inside_of_a_call_has_a_place_there() {
 
 #[test]
 fn the_rest_of_an_item_that_is_split_has_a_unique_place() {
-    let text = "x".repeat(Budget::default().open_bytes / 2 + 1);
+    let text = "x".repeat(Budget::LEAST.open_bytes / 2 + 1);
     let append = || Event::Append { id: "a".into(), text: text.clone() };
-    let (items, _) = completed(vec![
-        Event::Open(item("a", Kind::Reply, None)),
-        append(),
-        append(),
-        Event::Append { id: "a".into(), text: "rest".into() },
-    ]);
+    let (items, _) = completed_within(
+        Budget::LEAST,
+        vec![
+            Event::Open(item("a", Kind::Reply, None)),
+            append(),
+            append(),
+            Event::Append { id: "a".into(), text: "rest".into() },
+        ],
+    );
     assert_eq!(items.len(), 2);
     assert_unique_places(&items);
+    let whole: String = items.iter().map(|item| item.text().into_owned()).collect();
+    assert_eq!(whole, [&text, &text, "rest"].concat(), "nothing is lost");
 }
 
 #[test]
 fn places_continue_inside_of_a_call_that_was_forgotten() {
     let one_each = |name: &str| {
-        let items = (0..=Budget::default().parents)
+        let items = (0..=Budget::LEAST.parents)
             .map(|call| item(&format!("{name}-{call}"), Kind::Reply, Some(&format!("call-{call}"))));
         items.map(Event::Put).collect::<Vec<_>>()
     };
-    let (items, _) = completed([one_each("first"), one_each("second")].concat());
+    let (items, _) = completed_within(Budget::LEAST, [one_each("first"), one_each("second")].concat());
     assert_unique_places(&items);
 }
 
@@ -125,4 +135,88 @@ fn an_item_that_streams_again_and_completes_again_is_repeated_once() {
     let again = || vec![Event::Open(item("a", Kind::Reply, None)), Event::Put(item("a", Kind::Reply, None))];
     let (items, repeated) = completed([again(), again(), again()].concat());
     assert_eq!((items.len(), repeated), (1, 2));
+}
+
+fn with(mut item: Box<Item>, text: &str, data: Vec<(&'static str, Fact)>) -> Box<Item> {
+    if !text.is_empty() {
+        item.text = Content::Own(text.to_owned());
+    }
+    item.data.extend(data);
+    item
+}
+
+fn is_marked(item: &Item, name: &str) -> bool {
+    item.fact(name).and_then(FactRef::bool) == Some(true)
+}
+
+#[test]
+fn a_failure_is_an_interruption_only_if_nothing_came_in_between() {
+    for (between, is_interrupted) in [
+        (None, true),
+        (Some(Kind::Notice), true),
+        (Some(Kind::Thinking), true),
+        (Some(Kind::Reply), false),
+        (Some(Kind::Call), false),
+        (Some(Kind::Prompt), false),
+    ] {
+        let interrupt =
+            with(item("i", Kind::Notice, None), "", vec![("event", Fact::Text("interrupt".into()))]);
+        let failed = |id: &str| {
+            let mut outcome = item(id, Kind::Outcome, None);
+            outcome.error = true;
+            Event::Put(outcome)
+        };
+        let between = between.map(|kind| Event::Put(with(item("b", kind, None), "text", Vec::new())));
+        let events = [Event::Put(interrupt)].into_iter().chain(between.clone());
+        let (items, _) = completed(events.chain([failed("o-1"), failed("o-2")]).collect());
+        let marks: Vec<_> = items.iter().filter(|item| item.kind == Kind::Outcome).collect();
+        let marks: Vec<_> = marks.iter().map(|item| is_marked(item, "interrupted")).collect();
+        assert_eq!(marks, [is_interrupted, false], "{between:?}");
+    }
+}
+
+#[test]
+fn the_answer_of_an_ended_job_is_repeated_if_its_sub_agent_gave_it_last() {
+    for (call, text, is_repeated) in [
+        ("t", "all found", true),
+        ("t", "none found", false),
+        ("u", "all found", false),
+        ("t", "first", false),
+    ] {
+        let reply =
+            |id: &str, text: &str| Event::Put(with(item(id, Kind::Reply, Some("t")), text, Vec::new()));
+        let ended = with(item("n", Kind::Notice, None), text, vec![("call", Fact::Text(call.into()))]);
+        let (items, _) = completed(vec![reply("r-1", "first"), reply("r-2", "all found"), Event::Put(ended)]);
+        assert_eq!(is_marked(&items[2], "repeated"), is_repeated, "{call} {text}");
+    }
+}
+
+#[test]
+fn a_thought_that_was_streamed_is_not_redacted() {
+    let redacted = || {
+        let data = vec![("redacted", Fact::Bool(true)), ("kept", Fact::Bool(true))];
+        Event::Put(with(item("a", Kind::Thinking, None), "", data))
+    };
+    let streamed = vec![
+        Event::Open(item("a", Kind::Thinking, None)),
+        Event::Append { id: "a".into(), text: "because".into() },
+        redacted(),
+    ];
+    for (events, text, is_redacted) in [(streamed, "because", false), (vec![redacted()], "", true)] {
+        let (items, _) = completed(events);
+        assert_eq!(items.len(), 1);
+        assert_eq!((&*items[0].text(), is_marked(&items[0], "redacted")), (text, is_redacted));
+        assert!(is_marked(&items[0], "kept"));
+    }
+}
+
+#[test]
+fn open_items_end_in_the_order_in_which_they_began() {
+    let open = |id: &str| Event::Open(item(id, Kind::Reply, None));
+    let (items, _) = completed(["a", "b", "c"].map(open).to_vec());
+    assert_eq!(items.iter().map(|item| item.id.as_str()).collect::<Vec<_>>(), ["a", "b", "c"]);
+    // Beyond the limit, the oldest ends early; none is lost.
+    let (items, _) = completed_within(Budget::LEAST, ["a", "b", "c", "d", "e"].map(open).to_vec());
+    let ends: Vec<_> = items.iter().map(|item| (item.id.as_str(), item.status)).collect();
+    assert_eq!(ends, ["a", "b", "c", "d", "e"].map(|id| (id, Status::Cancelled)));
 }
