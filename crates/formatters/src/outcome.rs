@@ -329,3 +329,23 @@ fn separate(line: &mut Line) {
         line.push("outcome.note", Text::own("·"));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failed_and_denied_calls_are_counted_in_few_words() {
+        for (failed, denied, words) in [
+            (0, 0, None),
+            (1, 0, Some("1 call failed")),
+            (2, 0, Some("2 calls failed")),
+            (0, 1, Some("1 denied")),
+            (1, 1, Some("1 denied")),
+            (1, 2, Some("2 denied")),
+            (2, 1, Some("2 calls failed, 1 of them denied")),
+        ] {
+            assert_eq!(failures(failed, denied).as_deref(), words, "{failed} failed, {denied} denied");
+        }
+    }
+}

@@ -19,16 +19,26 @@ use crate::session::Map;
 
 use super::{Node, OutlineOptions};
 
-/// How many entries of one parent may wait.
-const MAX_ENTRIES: usize = 256;
-/// How many entries of one parent may wait if the entries of sub-agents are gathered.
-const MAX_GATHERED: usize = 2048;
-/// How many bytes of text may wait in one queue.
-const MAX_BYTES: usize = 1 << 20;
-/// How many bytes of text may wait in all queues together.
-const MAX_ALL_BYTES: usize = 4 << 20;
-/// How many queues there may be, and how deeply emitting one entry may cause others to be emitted.
-const MAX_QUEUES: usize = 64;
+/// How much may wait.
+#[derive(Clone, Copy, Debug)]
+struct PairingLimits {
+    /// How many entries of one parent.
+    entries: usize,
+    /// How many entries of one parent if the entries of sub-agents are gathered.
+    gathered: usize,
+    /// How many bytes of text in one queue.
+    bytes: usize,
+    /// How many bytes of text in all queues together.
+    all_bytes: usize,
+    /// How many queues there may be, and how deeply emitting one entry may cause others to be emitted.
+    queues: usize,
+}
+
+impl Default for PairingLimits {
+    fn default() -> Self {
+        Self { entries: 256, gathered: 2048, bytes: 1 << 20, all_bytes: 4 << 20, queues: 64 }
+    }
+}
 
 /// The entries that wait, by the call that they are inside of.
 #[derive(Debug, Default)]
@@ -39,6 +49,7 @@ pub(super) struct Pairing {
     gathers: bool,
     /// Whether all entries are being emitted.
     is_ending: bool,
+    limits: PairingLimits,
     queues: Map<Option<Id>, Queue>,
     /// The last queue that became empty: the next one reuses its allocation.
     spare: Queue,
@@ -100,7 +111,7 @@ impl Pairing {
         }
         let bytes = text_size(&entry.view.body);
         if let Some(node) = self.pair(node, bytes) {
-            if self.queues.len() == MAX_QUEUES && !self.queues.contains_key(&parent) {
+            if self.queues.len() == self.limits.queues && !self.queues.contains_key(&parent) {
                 self.emit_oldest(emit);
             }
             if node.entry.kind == Kind::Call {
@@ -114,7 +125,7 @@ impl Pairing {
             self.enter(call, emit);
         }
         self.settle(&parent, false, emit);
-        while self.queues.values().map(|queue| queue.bytes).sum::<usize>() > MAX_ALL_BYTES {
+        while self.queues.values().map(|queue| queue.bytes).sum::<usize>() > self.limits.all_bytes {
             self.emit_oldest(emit);
         }
     }
@@ -188,8 +199,8 @@ impl Pairing {
     /// already need not wait for the next entry of the main thread.
     fn settle(&mut self, parent: &Option<Id>, is_released: bool, emit: Emit<'_>) {
         while let Some(queue) = self.queues.get(parent) {
-            let most = if self.gathers { MAX_GATHERED } else { MAX_ENTRIES };
-            let is_full = queue.waiting.len() > most || queue.bytes > MAX_BYTES;
+            let most = if self.gathers { self.limits.gathered } else { self.limits.entries };
+            let is_full = queue.waiting.len() > most || queue.bytes > self.limits.bytes;
             let is_blocked = self.blocks(parent);
             let is_held = self.gathers && parent.is_some() && !is_released;
             let is_done = queue.waiting.front().is_some_and(|front| !front.waits);
@@ -245,7 +256,7 @@ impl Pairing {
         let is_over = self.gathers && (self.is_ending || (node.result.is_some() && !waits));
         self.nested += 1;
         // Hostile streams nest calls in circles.
-        let may_nest = self.nested < MAX_QUEUES;
+        let may_nest = self.nested < self.limits.queues;
         let other_queue = |call: Option<Id>| call.map(Some).filter(|call| may_nest && call != parent);
         if let Some(call) = other_queue(node.entry.call.clone()) {
             // Entries inside of the call come before its result.
@@ -267,5 +278,102 @@ fn take_waiting<'a>(parent: &Option<Id>, left: &mut Map<&'a Option<Id>, &'a Queu
     for waiting in left.shift_remove(parent).into_iter().flat_map(|queue| &queue.waiting) {
         all.push(&waiting.node);
         take_waiting(&Some(waiting.node.entry.id.clone()), left, all);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entry::{Block, Line, View};
+    use crate::item::Status;
+
+    /// What is emitted, in order, `|` where the input ends: `a+` is a call with its result.
+    fn emitted(limits: PairingLimits, gathers: bool, entries: Vec<Entry>) -> String {
+        let options = OutlineOptions { pairs: true, nests: gathers, ..OutlineOptions::default() };
+        let mut pairing = Pairing { limits, ..Pairing::new(options) };
+        let mut words = Vec::new();
+        let mut emit = |node: Node| {
+            words.push(format!("{}{}", node.entry.id.as_str(), if node.result.is_some() { "+" } else { "" }));
+        };
+        for entry in entries {
+            pairing.push(Node::from(entry), &mut emit);
+        }
+        emit(Node::from(Entry::new("|", Kind::Notice, View::default())));
+        pairing.end(&mut emit);
+        words.join(" ")
+    }
+
+    fn entry(kind: Kind, id: &str, parent: Option<&str>) -> Entry {
+        let text = vec![Block::text("text", "0123456789")];
+        let view = View { title: Line::of("text", id.to_owned()), ..View::of(text) };
+        Entry { parent: parent.map(Id::from), ..Entry::new(id, kind, view) }
+    }
+
+    /// How many bytes count for so many of these entries.
+    fn bytes(entries: usize) -> usize {
+        entries * text_size(&reply("r").view.body)
+    }
+
+    fn call(id: &str, parent: Option<&str>) -> Entry {
+        entry(Kind::Call, id, parent)
+    }
+
+    fn reply(id: &str) -> Entry {
+        entry(Kind::Reply, id, None)
+    }
+
+    fn task(id: &str) -> Entry {
+        Entry { action: Some(Action::Delegate), ..call(id, None) }
+    }
+
+    fn result(call: &str, status: Status) -> Entry {
+        Entry { call: Some(call.into()), status, ..entry(Kind::Result, &format!("{call}/result"), None) }
+    }
+
+    #[test]
+    fn at_each_limit_entries_are_emitted_as_they_come_and_none_is_lost() {
+        let none = PairingLimits::default();
+        let one_queue = || vec![call("a", None), reply("b"), reply("c")];
+        let queues = || ["p", "q", "r"].map(|parent| call(&format!("in-{parent}"), Some(parent))).to_vec();
+        for (limits, gathers, entries, expected) in [
+            (none, false, one_queue(), "| a b c"),
+            (PairingLimits { entries: 3, ..none }, false, one_queue(), "| a b c"),
+            (PairingLimits { entries: 2, ..none }, false, one_queue(), "a b c |"),
+            (PairingLimits { entries: 2, ..none }, true, one_queue(), "| a b c"),
+            (PairingLimits { gathered: 2, ..none }, true, one_queue(), "a b c |"),
+            (PairingLimits { gathered: 2, ..none }, false, one_queue(), "| a b c"),
+            (PairingLimits { bytes: bytes(3), ..none }, false, one_queue(), "| a b c"),
+            (PairingLimits { bytes: bytes(3) - 1, ..none }, false, one_queue(), "a b c |"),
+            (none, false, queues(), "| in-p in-q in-r"),
+            (PairingLimits { all_bytes: bytes(3), ..none }, false, queues(), "| in-p in-q in-r"),
+            (PairingLimits { all_bytes: bytes(3) - 1, ..none }, false, queues(), "in-p | in-q in-r"),
+            (PairingLimits { queues: 3, ..none }, false, queues(), "| in-p in-q in-r"),
+            (PairingLimits { queues: 2, ..none }, false, queues(), "in-p | in-q in-r"),
+        ] {
+            assert_eq!(emitted(limits, gathers, entries), expected, "{limits:?}, gathered: {gathers}");
+        }
+    }
+
+    #[test]
+    fn a_result_counts_to_the_bytes_of_its_queue() {
+        let limits = PairingLimits { bytes: bytes(4) - 1, ..PairingLimits::default() };
+        let entries = || vec![call("a", None), call("b", None), result("b", Status::Done), reply("c")];
+        assert_eq!(emitted(PairingLimits { bytes: bytes(4), ..limits }, false, entries()), "| a b+ c");
+        assert_eq!(emitted(limits, false, entries()), "a b+ c |");
+    }
+
+    #[test]
+    fn a_sub_agent_that_may_still_run_is_waited_for_and_one_that_failed_is_not() {
+        let inside = || entry(Kind::Reply, "x", Some("t"));
+        for (entries, expected) in [
+            (vec![task("t"), result("t", Status::Done), reply("r")], "| t+ r"),
+            (vec![task("t"), result("t", Status::Failed), reply("r")], "t+ r |"),
+            (vec![task("t"), inside(), result("t", Status::Done), reply("r")], "t+ x r |"),
+            (vec![task("t"), inside(), reply("r")], "| t x r"),
+            (vec![call("t", None), result("t", Status::Done), reply("r")], "t+ r |"),
+        ] {
+            let shown = format!("{entries:?}");
+            assert_eq!(emitted(PairingLimits::default(), true, entries), expected, "{shown}");
+        }
     }
 }

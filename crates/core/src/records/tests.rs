@@ -8,6 +8,7 @@ use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, propte
 use proptest::sample::select;
 use serde_json::Value;
 
+use super::tree::TreeLimits;
 use super::*;
 use crate::item::Id;
 use crate::json::Record;
@@ -140,6 +141,21 @@ fn a_record_that_comes_again_updates_its_node() {
     tree.take_changed();
     assert_eq!(add(&mut tree, 20, again[1]), Ok(PlacedRecord::Again));
     assert_eq!(tree.take_changed(), [(0, 0)], "an update changes one node");
+}
+
+#[test]
+fn beyond_the_limits_of_a_tree_records_are_refused_with_the_reason() {
+    let line = r#"{"type":"project","name":"P"}"#;
+    let refused = Err(RecordMisfit::Wrong("the tree is too large for more".to_owned()));
+    // A record that replaces another counts as well: otherwise one node could take any time.
+    let mut tree = RecordTree::within(TreeLimits { nodes: 9, bytes: 2 * line.len() }, plan());
+    assert_eq!(add(&mut tree, 0, line), Ok(PlacedRecord::Node));
+    assert_eq!(add(&mut tree, 1, line), Ok(PlacedRecord::Again));
+    assert_eq!(add(&mut tree, 2, line), refused);
+    let mut tree = RecordTree::within(TreeLimits { nodes: 1, bytes: 9 * line.len() }, plan());
+    assert_eq!(add(&mut tree, 0, line), Ok(PlacedRecord::Node));
+    assert_eq!(add(&mut tree, 1, r#"{"type":"list","id":"l","name":"L"}"#), refused);
+    assert_eq!(outline(&tree), ["P"], "what came before stays");
 }
 
 #[test]

@@ -105,9 +105,24 @@ type NodeKey = (usize, Box<str>);
 /// A map by such keys.
 type ByKey<T> = IndexMap<NodeKey, T, FixedState>;
 
+/// How large a tree may become.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TreeLimits {
+    pub(super) nodes: usize,
+    /// The bytes of all records, including those that were replaced.
+    pub(super) bytes: usize,
+}
+
+impl Default for TreeLimits {
+    fn default() -> Self {
+        Self { nodes: MAX_NODES, bytes: MAX_BYTES }
+    }
+}
+
 /// A tree of records.
 #[derive(Debug, Default)]
 pub struct RecordTree {
+    limits: TreeLimits,
     schema: Arc<RecordSchema>,
     nodes: Vec<TreeNode>,
     by_key: ByKey<usize>,
@@ -126,7 +141,12 @@ pub struct RecordTree {
 impl RecordTree {
     /// An empty tree.
     pub fn new(schema: Arc<RecordSchema>) -> Self {
-        Self { schema, ..Self::default() }
+        Self::within(TreeLimits::default(), schema)
+    }
+
+    /// An empty tree with these limits.
+    pub(super) fn within(limits: TreeLimits, schema: Arc<RecordSchema>) -> Self {
+        Self { limits, schema, ..Self::default() }
     }
 
     /// The schema of its records.
@@ -171,7 +191,7 @@ impl RecordTree {
         if record.text().len() > MAX_RECORD {
             return Err(RecordMisfit::Wrong(format!("it is longer than {} KiB", MAX_RECORD >> 10)));
         }
-        if self.nodes.len() >= MAX_NODES || self.bytes + record.text().len() > MAX_BYTES {
+        if self.nodes.len() >= self.limits.nodes || self.bytes + record.text().len() > self.limits.bytes {
             return Err(RecordMisfit::Wrong("the tree is too large for more".to_owned()));
         }
         let is_only = kind.id.is_none() && kind.parent.is_none();

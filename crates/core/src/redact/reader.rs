@@ -143,7 +143,10 @@ impl<'a> SecretReader<'a> {
     /// How many bytes from `at` on satisfy `is_such`, at most `most`.
     fn run(&self, at: usize, most: usize, is_such: impl Fn(u8) -> bool) -> usize {
         let rest = &self.bytes()[at.min(self.text.len())..];
-        rest.iter().take(most).position(|byte| !is_such(*byte)).unwrap_or(rest.len().min(most))
+        let run = rest.iter().take(most).position(|byte| !is_such(*byte)).unwrap_or(rest.len().min(most));
+        #[cfg(test)]
+        note_examined(run);
+        run
     }
 
     fn token<'n>(&self, at: usize) -> Option<SecretSpan<'n>> {
@@ -215,6 +218,8 @@ impl<'a> SecretReader<'a> {
         if self.next_end < head {
             let end = memchr::memmem::find(&self.bytes()[head..], b"-----END ");
             self.next_end = end.map_or(usize::MAX, |end| head + end);
+            #[cfg(test)]
+            note_examined(end.unwrap_or(self.text.len() - head));
         }
         if self.next_end < limit && self.next_end - head < KEY {
             return Some(SecretSpan::new(at..self.end_of_label(), "private-key"));
@@ -689,4 +694,15 @@ fn is_names(value: &str) -> bool {
             && part.bytes().all(|byte| CharClass::Word.has(byte))
     };
     value.contains('.') && value.split('.').all(is_name)
+}
+
+#[cfg(test)]
+thread_local! {
+    /// How many bytes this thread has examined.
+    pub(super) static EXAMINED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+#[cfg(test)]
+pub(super) fn note_examined(bytes: usize) {
+    EXAMINED.set(EXAMINED.get() + bytes);
 }

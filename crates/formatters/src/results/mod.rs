@@ -499,3 +499,44 @@ pub(super) fn holds(text: &str, part: &str) -> bool {
 fn has_words(line: &str) -> bool {
     line.chars().any(char::is_alphanumeric)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use streamfmt_core::item::{Fact, Kind};
+
+    #[test]
+    fn each_fact_that_reports_a_failure_marks_the_result_by_itself() {
+        let text = |text: &str| Fact::Text(text.to_owned());
+        for (name, fact, expected) in [
+            ("interrupted", Fact::Bool(true), Some("error")),
+            ("interrupted", Fact::Bool(false), None),
+            ("timed_out", Fact::Bool(true), Some("error")),
+            ("timed_out", Fact::Bool(false), None),
+            ("exit", Fact::Int(1), Some("error")),
+            ("exit", Fact::Int(-1), Some("error")),
+            ("exit", Fact::Int(0), None),
+            ("code", Fact::Int(200), None),
+            ("code", Fact::Int(399), None),
+            ("code", Fact::Int(400), Some("error")),
+            ("code", Fact::Int(500), Some("error")),
+            ("state", text("failed"), Some("error")),
+            ("state", text("running"), None),
+            ("success", Fact::Bool(false), Some("warning")),
+            ("success", Fact::Bool(true), None),
+            ("orphan", Fact::Bool(true), Some("result")),
+            ("orphan", Fact::Bool(false), None),
+        ] {
+            let shown = format!("{name}: {fact:?}");
+            let mut result = Item::new("r", Kind::Result, 1);
+            result.data.push((name, fact));
+            assert_eq!(mark(&result), expected, "{shown}");
+        }
+        let mut stray = Item::new("r", Kind::Result, 1);
+        stray.data.push(("orphan", Fact::Bool(true)));
+        stray.call = Some("c".into());
+        assert_eq!(mark(&stray), None, "a result with a call belongs to that");
+        stray.error = true;
+        assert_eq!(mark(&stray), Some("error"));
+    }
+}
