@@ -172,6 +172,15 @@ mod tests {
     }
 
     #[test]
+    fn an_address_is_linked_up_to_a_length() {
+        for (length, is_linked) in [(LONGEST_ADDRESS, true), (LONGEST_ADDRESS + 1, false)] {
+            let start = "https://example.com/";
+            let link = format!("{start}{}", "a".repeat(length - start.len()));
+            assert_eq!(address(&link).is_some(), is_linked, "{length}");
+        }
+    }
+
+    #[test]
     fn brackets_stay_around_a_numeric_host_alone() {
         for (link, safe) in [
             ("http://[::1]:22/", Some("http://[::1]:22/")),

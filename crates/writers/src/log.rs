@@ -512,6 +512,40 @@ mod tests {
     }
 
     #[test]
+    fn a_message_that_is_cut_ends_with_a_mark() {
+        for (length, cut) in [(LONGEST_MESSAGE, ""), (LONGEST_MESSAGE + 1, "…")] {
+            let text = "x".repeat(length - "[error] ".len());
+            let title = Line::of("result.error", text.clone());
+            let kept = &text[..text.len().min(LONGEST_MESSAGE - "[error] ".len())];
+            assert_eq!(
+                written(Ci::Github, entry(Kind::Result, Some("error"), title, Vec::new())),
+                format!("::warning title=agent::[error] {kept}{cut}\n"),
+                "{length}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_annotation_is_at_the_line_that_its_file_reports() {
+        for (path, output, place) in [
+            ("src/a.rs", "/home/ada/shop/src/a.rs:7: no such item", "file=src/a.rs,line=7"),
+            ("/home/ada/shop/src/a.rs", "src/a.rs:7: no such item", "file=/home/ada/shop/src/a.rs,line=7"),
+            ("src/a.rs", "./src/a.rs:7: no such item", "file=src/a.rs,line=7"),
+            ("src/a.rs", "src/b.rs:7: no such item", "file=src/a.rs"),
+            ("src/a.rs", "xsrc/a.rs:7: no such item", "file=src/a.rs"),
+            ("xsrc/a.rs", "src/a.rs:7: no such item", "file=xsrc/a.rs"),
+            ("src/a.rs", "xsrc/a.rs:7: x\nsrc/a.rs:9: y", "file=src/a.rs,line=9"),
+        ] {
+            let title = Line::of("tool.name", "Edit").with("call.arg", path);
+            let body = vec![Block::text("result.error.text", output)];
+            let failed = entry(Kind::Result, Some("error"), title, body);
+            let line = written(Ci::Github, Entry { action: Some(Action::Edit), ..failed });
+            let start = format!("::warning title=agent,{place}::[error] Edit");
+            assert!(line.starts_with(&start), "{path}, {output}: {line}");
+        }
+    }
+
+    #[test]
     fn lines_are_those_of_all_blocks() {
         let line = Line::of("text", "x");
         let blocks = [Block::text("text", "a\nb\n"), Block::line(line), Block::Elided { lines: 7, bytes: 9 }];

@@ -72,6 +72,50 @@ fn the_policy_allows_only_the_style_and_script_of_the_page() {
 }
 
 #[test]
+fn a_link_contains_no_other_and_its_inner_address_is_not_lost() {
+    for (markdown, links) in [
+        ("[a](https://one.example)", &["https://one.example"][..]),
+        ("[![a](https://two.example)](https://one.example)", &["https://one.example"]),
+        ("![a [b](https://two.example)](https://one.example)", &["https://one.example"]),
+        (
+            "[a](https://one.example) [b](https://two.example)",
+            &["https://one.example", "https://two.example"],
+        ),
+    ] {
+        let page = page(&[entry_of(Kind::Reply, "r", markdown)]);
+        let shown = between(&page, "<div class=\"md\">", "</div>");
+        let found: Vec<_> =
+            shown.split(" href=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+        assert_eq!(found, links, "{markdown}: {shown}");
+        assert_eq!(shown.matches("</a>").count(), links.len(), "{markdown}: {shown}");
+        assert_eq!(shown.contains("two.example"), markdown.contains("two.example"), "{markdown}: {shown}");
+    }
+}
+
+#[test]
+fn nested_elements_end_at_a_depth_and_each_that_begins_ends() {
+    for (mark, tags) in [("- ", ["ul", "li"]), ("> - ", ["ul", "blockquote"])] {
+        // The text is searched for the marks of the deepest levels, too.
+        let page =
+            page(&[entry_of(Kind::Reply, "r", &format!("{}innermost", mark.repeat(120 / mark.len())))]);
+        let shown = between(&page, "<div class=\"md\">", "</div>");
+        let mut depth: i32 = 0;
+        let mut deepest = 0;
+        for part in shown.split('<').skip(1) {
+            depth += if part.starts_with('/') { -1 } else { 1 };
+            assert!(depth >= 0, "{shown}");
+            deepest = deepest.max(depth);
+        }
+        assert_eq!(depth, 0, "{shown}");
+        assert!((80..=98).contains(&deepest), "{mark}: {deepest}");
+        for tag in tags {
+            assert!(shown.contains(&format!("<{tag}>")), "{shown}");
+        }
+        assert!(shown.contains("innermost"), "{shown}");
+    }
+}
+
+#[test]
 fn a_result_is_inside_its_call_also_when_calls_were_made_together() {
     let page = page(&[
         call("a", "Read"),

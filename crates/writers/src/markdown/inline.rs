@@ -249,6 +249,26 @@ mod tests {
         }
     }
 
+    /// A summary is a line of HTML, where a backslash has no meaning.
+    #[test]
+    fn a_line_of_html_has_no_markup_and_mentions_no_one() {
+        for (foreign, spelled) in [
+            ("plain: a-b, c", "plain: a-b, c"),
+            ("@team", "@<!-- -->team"),
+            ("cc @Ada, @0x", "cc @<!-- -->Ada, @<!-- -->0x"),
+            ("@ here", "@ here"),
+            ("fixes #12", "fixes #<!-- -->12"),
+            ("!3 and # 4", "!<!-- -->3 and # 4"),
+            ("GH-4 gh-5", "GH-<!-- -->4 gh-<!-- -->5"),
+            ("<b>a</b> & &amp;", "&lt;b&gt;a&lt;/b&gt; &amp; &amp;amp;"),
+            ("a\tb\nc", "a b c"),
+        ] {
+            let mut out = String::new();
+            html(foreign, &mut out);
+            assert_eq!(out, spelled, "{foreign}");
+        }
+    }
+
     #[test]
     fn code_holds_any_text() {
         for (foreign, spelled) in [
