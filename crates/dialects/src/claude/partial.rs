@@ -558,3 +558,97 @@ fn joined(half: &mut Option<u16>, piece: Str<'_>) -> String {
 fn code(escape: Option<&str>) -> Option<u16> {
     u16::from_str_radix(escape?.strip_prefix("\\u")?, 16).ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A message with one streamed block, whose item is open.
+    fn message(id: &str, has_delta: bool, has_stop: bool) -> CurrentMessage {
+        let mut message = CurrentMessage::at(id.into(), false);
+        message.begin(0, Kind::Reply, &mut Vec::new());
+        message.streamed[0].id = Some(format!("{id}/0").as_str().into());
+        (message.has_delta, message.has_stop) = (has_delta, has_stop);
+        message
+    }
+
+    /// The ends of items, such as `a/0 Done` and `a/0 dropped`.
+    fn ends(events: Vec<Event>) -> Vec<String> {
+        let end = |event| match event {
+            Event::Close { id, status } => format!("{} {status:?}", id.as_str()),
+            Event::Drop(id) => format!("{} dropped", id.as_str()),
+            other => panic!("{other:?}"),
+        };
+        events.into_iter().map(end).collect()
+    }
+
+    #[test]
+    fn a_message_is_complete_only_with_both_its_delta_and_its_stop() {
+        for (has_delta, has_stop, expected) in [
+            (true, true, "a/0 Done"),
+            (true, false, "a/0 dropped"),
+            (false, true, "a/0 dropped"),
+            (false, false, "a/0 dropped"),
+        ] {
+            let mut out = Vec::new();
+            message("a", has_delta, has_stop).settle(&mut out);
+            assert_eq!(ends(out), [expected], "delta {has_delta}, stop {has_stop}");
+        }
+    }
+
+    #[test]
+    fn what_follows_an_undecided_block_is_held_until_the_message_is_complete() {
+        for (has_delta, has_stop, expected) in [
+            (true, true, vec!["a/0 Done", "next Done"]),
+            (true, false, Vec::new()),
+            (false, true, Vec::new()),
+            (false, false, Vec::new()),
+        ] {
+            let mut threads = Threads::new(Budget::default());
+            let mut current = message("a", has_delta, has_stop);
+            current.begin(1, Kind::Reply, &mut Vec::new());
+            (current.streamed[0].has_stopped, current.streamed[1].is_whole) = (true, true);
+            threads.current.insert(thread(None), current);
+            let mut out = vec![Event::Close { id: "next".into(), status: Status::Done }];
+            threads.hold(None, 0, &mut out);
+            assert_eq!(ends(out), expected, "delta {has_delta}, stop {has_stop}");
+        }
+    }
+
+    #[test]
+    fn beyond_the_limit_of_threads_the_oldest_message_is_closed_and_not_dropped() {
+        for (has_stop, expected) in [(true, "a/0 Done"), (false, "a/0 Cancelled")] {
+            let mut threads = Threads::new(Budget { open_items: 2, ..Budget::default() });
+            let mut out = Vec::new();
+            threads.current.insert(thread(None), message("a", true, has_stop));
+            threads.begin(Some(&"t".into()), &"b".into(), &mut out);
+            assert_eq!(ends(std::mem::take(&mut out)), [""; 0], "two fit");
+            threads.begin(Some(&"u".into()), &"c".into(), &mut out);
+            assert_eq!(ends(out), [expected]);
+        }
+    }
+
+    #[test]
+    fn at_the_end_of_the_input_messages_that_stopped_are_done() {
+        for (has_stop, expected) in [(true, vec!["a/0 Done"]), (false, Vec::new())] {
+            let mut threads = Threads::new(Budget::default());
+            let mut out = Vec::new();
+            threads.current.insert(thread(None), message("a", false, has_stop));
+            threads.end(&mut out);
+            assert_eq!(ends(out), expected);
+        }
+    }
+
+    #[test]
+    fn beyond_the_limit_of_blocks_the_older_half_is_cancelled() {
+        let (mut message, mut out) = (CurrentMessage::at("a".into(), false), Vec::new());
+        for index in 0..MAX_BLOCKS as i64 {
+            message.begin(index, Kind::Reply, &mut out);
+            message.block(index).unwrap().id = Some(format!("a/{index}").as_str().into());
+        }
+        assert_eq!(ends(std::mem::take(&mut out)), [""; 0]);
+        message.begin(MAX_BLOCKS as i64, Kind::Reply, &mut out);
+        let expected: Vec<_> = (0..MAX_BLOCKS / 2).map(|index| format!("a/{index} Cancelled")).collect();
+        assert_eq!(ends(out), expected);
+    }
+}

@@ -264,3 +264,21 @@ pub(super) fn shared(last: &mut Option<Arc<str>>, name: &str) -> Arc<str> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use streamfmt_core::json::Record;
+
+    #[test]
+    fn all_lines_of_a_new_file_are_added_also_a_last_one_without_its_end() {
+        for (content, added) in [("", 0), ("a", 1), ("a\\n", 1), ("a\\nb", 2), ("a\\n\\n", 2)] {
+            let line = format!(r#"{{"type":"create","content":"{content}"}}"#);
+            let record = Record::from_line(line).unwrap();
+            for (mark, expected) in [(b'+', added), (b'-', 0)] {
+                let count = changed(record.root(), mark);
+                assert!(matches!(count, Some(Fact::Int(count)) if count == expected), "{content}: {count:?}");
+            }
+        }
+    }
+}
