@@ -642,12 +642,13 @@ mod tests {
     #[test]
     fn beyond_the_limit_of_blocks_the_older_half_is_cancelled() {
         let (mut message, mut out) = (CurrentMessage::at("a".into(), false), Vec::new());
-        for index in 0..MAX_BLOCKS as i64 {
+        let most = i64::try_from(MAX_BLOCKS).unwrap();
+        for index in 0..most {
             message.begin(index, Kind::Reply, &mut out);
             message.block(index).unwrap().id = Some(format!("a/{index}").as_str().into());
         }
         assert_eq!(ends(std::mem::take(&mut out)), [""; 0]);
-        message.begin(MAX_BLOCKS as i64, Kind::Reply, &mut out);
+        message.begin(most, Kind::Reply, &mut out);
         let expected: Vec<_> = (0..MAX_BLOCKS / 2).map(|index| format!("a/{index} Cancelled")).collect();
         assert_eq!(ends(out), expected);
     }
