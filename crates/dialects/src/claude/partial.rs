@@ -597,25 +597,6 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_an_undecided_block_is_held_until_the_message_is_complete() {
-        for (has_delta, has_stop, expected) in [
-            (true, true, vec!["a/0 Done", "next Done"]),
-            (true, false, Vec::new()),
-            (false, true, Vec::new()),
-            (false, false, Vec::new()),
-        ] {
-            let mut threads = Threads::new(Budget::default());
-            let mut current = message("a", has_delta, has_stop);
-            current.begin(1, Kind::Reply, &mut Vec::new());
-            (current.streamed[0].has_stopped, current.streamed[1].is_whole) = (true, true);
-            threads.current.insert(thread(None), current);
-            let mut out = vec![Event::Close { id: "next".into(), status: Status::Done }];
-            threads.hold(None, 0, &mut out);
-            assert_eq!(ends(out), expected, "delta {has_delta}, stop {has_stop}");
-        }
-    }
-
-    #[test]
     fn beyond_the_limit_of_threads_the_oldest_message_is_closed_and_not_dropped() {
         for (has_stop, expected) in [(true, "a/0 Done"), (false, "a/0 Cancelled")] {
             let mut threads = Threads::new(Budget { open_items: 2, ..Budget::default() });
