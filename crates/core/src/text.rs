@@ -390,11 +390,10 @@ fn odd_ones(bytes: u8x16) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::LazyLock;
-
     use super::*;
     use proptest::prelude::*;
-    use regex::Regex;
+    use regex_syntax::hir::{Class, ClassUnicode, HirKind};
+    use std::sync::LazyLock;
 
     #[test]
     fn controls_become_visible_and_nothing_after_them_is_lost() {
@@ -433,22 +432,24 @@ mod tests {
         assert_eq!(Text::clean("a\u{fe0f}\u{200d}\u{fe0f}").as_str(), "a\u{fe0f}\u{200d}<U+FE0F>");
     }
 
-    /// The characters that control or hide text, by their properties in Unicode, as the crate `regex` has them: controls, separators of
-    /// lines and paragraphs, what changes the direction, what isn't drawn, and other format characters; of these, signs over numbers
-    /// and letters and those of Egyptian quadrats (U+13430–1343F) are drawn.
-    static HARMFUL: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(
-            r"^[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}[\p{Cf}--[\p{Prepended_Concatenation_Mark}\x{13430}-\x{1343f}]]]",
-        )
-        .unwrap()
+    /// The characters that control or hide text, by their properties in Unicode 16.0 (the tables of `regex-syntax`). Of the format
+    /// characters (`Cf`), those that are drawn are no part of it: signs over the numbers and letters after them, and the joiners of
+    /// hieroglyphs in quadrats (U+13430–1343F).
+    static HARMFUL: LazyLock<ClassUnicode> = LazyLock::new(|| {
+        let properties = r"\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}";
+        let drawn = r"\p{Prepended_Concatenation_Mark}\x{13430}-\x{1343F}";
+        match regex_syntax::parse(&format!("[[{properties}]--[{drawn}]]")).unwrap().into_kind() {
+            HirKind::Class(Class::Unicode(ranges)) => ranges,
+            other => panic!("{other:?}"),
+        }
     });
 
-    /// Those of them that stay where a text needs them.
+    /// Harmful characters that stay where a text needs them.
     const NEEDED: &str = "\n\t\u{200c}\u{200d}\u{34f}\u{fe00}\u{fe01}\u{fe02}\u{fe03}\u{fe04}\u{fe05}\u{fe06}\u{fe07}\
                           \u{fe08}\u{fe09}\u{fe0a}\u{fe0b}\u{fe0c}\u{fe0d}\u{fe0e}\u{fe0f}";
 
     fn is_harmful(ch: char) -> bool {
-        HARMFUL.is_match(ch.encode_utf8(&mut [0; 4]))
+        HARMFUL.iter().any(|range| (range.start()..=range.end()).contains(&ch))
     }
 
     /// Whether a character is harmful wherever it is; tags are needed in flags.
