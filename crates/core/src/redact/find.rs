@@ -194,8 +194,6 @@ impl<'f> TextSearch<'f, '_> {
     /// What begins in `wanted`, when the text from `begin` to `end` is read.
     fn window(&mut self, begin: JsonPlace, wanted: Range<usize>, end: usize) -> Vec<SecretSpan<'f>> {
         let source = &self.text[begin.at..end];
-        #[cfg(test)]
-        super::reader::note_examined(source.len());
         let wanted = wanted.start - begin.at..wanted.end - begin.at;
         let mut found = Vec::new();
         if self.is_json {

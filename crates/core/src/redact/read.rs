@@ -62,11 +62,15 @@ pub(super) struct ReadText<'a> {
 impl<'a> ReadText<'a> {
     /// A text that is read as it is.
     pub(super) fn plain(text: &'a str) -> Self {
+        #[cfg(test)]
+        note_examined(text.len());
         Self { text: Cow::Borrowed(text), changes: Vec::new(), quotes: Vec::new(), is_json: false }
     }
 
     /// A part of JSON with the escapes in its strings decoded. `is_inside`: whether it begins inside of a string.
     pub(super) fn of_json(text: &'a str, mut is_inside: bool) -> Self {
+        #[cfg(test)]
+        note_examined(text.len());
         let mut made = Making::new(text);
         let mut quotes = Vec::new();
         let bytes = text.as_bytes();
@@ -358,6 +362,17 @@ impl JsonPlace {
         }
         self
     }
+}
+
+#[cfg(test)]
+thread_local! {
+    /// How many bytes this thread has read, and examined without a limit.
+    pub(super) static EXAMINED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+#[cfg(test)]
+pub(super) fn note_examined(bytes: usize) {
+    EXAMINED.set(EXAMINED.get() + bytes);
 }
 
 #[cfg(test)]

@@ -6,6 +6,8 @@ use std::ops::Range;
 
 use super::find::{SecretSpan, is_in_key};
 use super::read::ReadText;
+#[cfg(test)]
+use super::read::note_examined;
 use super::shape::{
     ABOUT, ANY, COMMANDS, CharClass, FETCHERS, MARKED, NAMES, NameKind, PUBLIC_KEYS, TYPES, USER_OPTIONS,
     WORDS, tokens,
@@ -694,15 +696,4 @@ fn is_names(value: &str) -> bool {
             && part.bytes().all(|byte| CharClass::Word.has(byte))
     };
     value.contains('.') && value.split('.').all(is_name)
-}
-
-#[cfg(test)]
-thread_local! {
-    /// How many bytes this thread has examined.
-    pub(super) static EXAMINED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
-}
-
-#[cfg(test)]
-pub(super) fn note_examined(bytes: usize) {
-    EXAMINED.set(EXAMINED.get() + bytes);
 }

@@ -4,7 +4,7 @@ mod people;
 
 use std::cell::RefCell;
 
-use super::reader::EXAMINED;
+use super::read::EXAMINED;
 use super::*;
 use crate::entry::{Block, DiffLine, Hunk, LineChange, View};
 
@@ -387,6 +387,7 @@ fn work_grows_with_length_whatever_the_text() {
         "eyJaaaaaaaaaaa.",
         "://a:",
         "-----BEGIN RSA PRIVATE KEY-----\n",
+        "-----BEGIN RSA PRIVATE KEY-----\n(\n",
         "secret",
         "password=\"",
         "@",
@@ -395,19 +396,48 @@ fn work_grows_with_length_whatever_the_text() {
         "/home/",
         "ghp_",
     ] {
-        let work = |length: usize| {
+        assert_linear(part, 5_000, |length| {
             let text = part.repeat(length / part.len());
-            let before = EXAMINED.get();
             let masked = EVERYTHING.with_borrow_mut(|redactor| {
                 redactor.json(&mut text.clone());
                 redactor.text(&text).len()
             });
             assert!(masked < 4 * text.len() + 100, "{part}");
-            EXAMINED.get() - before
-        };
-        let (once, four_times) = (work(5_000), work(20_000));
-        assert!(four_times < once * 5, "{part}: {four_times} bytes examined after {once}");
+        });
     }
+}
+
+/// In long texts, the part before the one that is searched is read again up to a limit.
+#[test]
+fn work_grows_with_length_however_a_text_comes() {
+    let lines = |length: usize| "MIIEpAIBAAKCAQEA0Z3V\n".repeat(length / 21);
+    let text = |length: usize| format!("-----BEGIN RSA PRIVATE KEY-----\n{}", lines(length));
+    let mut redactor = redactor(&Redaction::secrets());
+    assert_linear("at once", 600_000, |length| drop(redactor.text(&lines(length))));
+    assert_linear("as JSON", 600_000, |length| {
+        redactor.json(&mut serde_json::to_string(&[lines(length)]).unwrap());
+    });
+    assert_linear("line by line", 40_000, |length| {
+        text(length).lines().for_each(|line| redactor.next_line(&mut line.to_owned()));
+    });
+    assert_linear("while it grows", 300_000, |length| {
+        let (text, step) = (text(length), 10_000);
+        for end in (step..length).step_by(step) {
+            redactor.settled(&text[..end], end - step);
+        }
+    });
+}
+
+/// Four times the length takes about four times the work.
+fn assert_linear(name: &str, length: usize, mut examine: impl FnMut(usize)) {
+    let mut work = |length: usize| {
+        let before = EXAMINED.get();
+        examine(length);
+        EXAMINED.get() - before
+    };
+    let (once, four_times) = (work(length), work(4 * length));
+    assert!(once > length / 2, "{name}: {once} bytes examined of {length}");
+    assert!(four_times < once * 5, "{name}: {four_times} bytes examined after {once}");
 }
 
 proptest::proptest! {
