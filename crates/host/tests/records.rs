@@ -465,6 +465,28 @@ fn a_tree_goes_on_from_reply_to_reply_and_each_thread_has_its_own() {
     );
 }
 
+/// Each sub-agent has a thread.
+#[test]
+fn beyond_the_limit_of_threads_with_trees_records_stay_prose() {
+    let inside = |thread: usize| {
+        let record = json!({"type": "project", "name": format!("P{thread}")}).to_string();
+        let message = json!({"id": format!("m-{thread}"), "role": "assistant", "content": [{"type": "text", "text": record}]});
+        let parent = format!("agent-{thread}");
+        format!(
+            "{}\n",
+            json!({"type": "assistant", "message": message, "parent_tool_use_id": parent, "session_id": "s"})
+        )
+    };
+    let most = 256;
+    let text = written("text", &(0..=most).map(inside).collect::<String>());
+    for thread in [0, most - 1] {
+        assert!(text.contains(&format!("≡ P{thread} · project")), "{text}");
+    }
+    assert!(text.contains(&format!("{{\"name\":\"P{most}\",\"type\":\"project\"}}")), "{text}");
+    assert!(!text.contains(&format!("≡ P{most}")), "{text}");
+    assert_eq!(text.matches("there are too many trees").count(), 1, "{text}");
+}
+
 #[test]
 fn what_has_no_place_is_shown_and_told() {
     let plan = r#"{"type":"task","id":"t-1","tasklistId":"tl-9","name":"Lost"}

@@ -565,3 +565,36 @@ fn as_notice(mut message: Item) -> Item {
 fn put(item: Item, out: &mut Vec<Event>) {
     out.push(Event::Put(Box::new(item)));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn beyond_the_limit_of_sub_agents_files_what_waits_in_the_oldest_is_emitted() {
+        let (mut codex, mut out) = (Codex::new(Budget::default()), Vec::new());
+        let puts = |out: &mut Vec<Event>| {
+            let id = |event| match event {
+                Event::Put(item) => item.id.to_string(),
+                other => panic!("{other:?}"),
+            };
+            out.drain(..).map(id).collect::<Vec<_>>()
+        };
+        let wait = |codex: &mut Codex, name: &str, out: &mut Vec<Event>| {
+            let call = Id::from(name);
+            codex.swap_rollout(&call, out);
+            let item = Box::new(Item::new(name, Kind::Notice, 1));
+            codex.rollout.waiting.push(WaitingItem { item, key: None });
+            codex.swap_rollout(&call, out);
+        };
+        let names: Vec<_> = (0..=MAX_INSIDE).map(|number| format!("file-{number}")).collect();
+        for name in &names[..MAX_INSIDE] {
+            wait(&mut codex, name, &mut out);
+        }
+        assert_eq!(puts(&mut out), [""; 0], "all fit");
+        wait(&mut codex, &names[MAX_INSIDE], &mut out);
+        assert_eq!(puts(&mut out), names[..1]);
+        codex.flush_rollouts_inside(&mut out);
+        assert_eq!(puts(&mut out), names[1..], "none is lost");
+    }
+}

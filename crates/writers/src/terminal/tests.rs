@@ -169,6 +169,29 @@ fn sub_agents_have_a_bar_on_every_row() {
 }
 
 #[test]
+fn a_sub_agent_is_named_before_its_first_row_whether_or_not_that_was_previewed() {
+    let agent = |number| {
+        let title = Line::of("tool.name", "Task").with("call.arg", format!("part {number}"));
+        Some(Arc::new(Subagent { number, name: None, title, outer: None }))
+    };
+    let node = |number, title| {
+        let entry = Entry { depth: 1, ..call(title) };
+        Node { agent: agent(number), ..entry.into() }
+    };
+    let nodes = [node(1, "a"), node(1, "b"), node(2, "c")];
+    for previewed in [0, 1, 3] {
+        let mut writer = Terminal::new(Look::default());
+        let (mut preview, mut out) = (String::new(), String::new());
+        writer.preview(&nodes[..previewed], 9, &mut preview).unwrap();
+        assert_eq!(preview.matches("Task part 1").count(), previewed.min(1), "{preview}");
+        nodes.iter().try_for_each(|node| writer.node(node, &mut out)).unwrap();
+        for part in ["Task part 1", "Task part 2"] {
+            assert_eq!(out.matches(part).count(), 1, "{previewed} previewed: {out}");
+        }
+    }
+}
+
+#[test]
 fn without_margin_and_gap_everything_is_flush() {
     let layout = Layout { gap: 0, margin: 0, glyphs: Glyphs::Unicode, ..Layout::default() };
     let result = entry(Kind::Result, View::of(vec![Block::text("result.text", "out")]));
