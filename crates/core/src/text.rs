@@ -471,6 +471,7 @@ mod tests {
             let (mut dirty, mut expected) = (String::new(), String::new());
             for ch in block {
                 dirty.extend([' ', *ch, ' ']);
+                assert_eq!(is_dangerous(*ch), !stays(*ch), "{ch:?}");
                 expected.push(' ');
                 if stays(*ch) {
                     expected.push(*ch);

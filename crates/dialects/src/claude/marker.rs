@@ -471,4 +471,22 @@ mod tests {
         };
         assert!(failed.failed && !failed.minor);
     }
+
+    #[test]
+    fn an_output_is_a_failure_by_its_code_or_if_it_is_on_standard_error_alone() {
+        for (out, err, code, failed) in [
+            ("a", "", "", false),
+            ("a", "b", "", false),
+            ("", "b", "", true),
+            ("", "", "", false),
+            ("a", "", "0", false),
+            ("a", "", "3", true),
+        ] {
+            let text = format!(
+                "<bash-stdout>{out}</bash-stdout><bash-stderr>{err}</bash-stderr><bash-exit-code>{code}</bash-exit-code>"
+            );
+            let marked = machine_made(&text).unwrap();
+            assert_eq!(marked.failed, failed, "{text}");
+        }
+    }
 }

@@ -515,3 +515,30 @@ impl TokenCounts {
         Usage { input, output, cache_read, cache_write }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_notice_is_an_echo_only_if_the_result_of_a_call_reports_the_same() {
+        for (event, hook, exit, words, is_echo) in [
+            ("hook", "PreToolUse", 2, "no", true),
+            ("hook", "PreToolUse", 1, "no", false),
+            ("hook", "PostToolUse", 2, "no", false),
+            ("command-output", "", 0, "Compacted", true),
+            ("command-output", "", 0, "12 % used", false),
+            ("interrupt", "", 0, "[Request interrupted by user for tool use]", true),
+            ("interrupt", "", 0, "[Request interrupted by user]", false),
+            ("attachment", "PreToolUse", 2, "Compacted", false),
+        ] {
+            let mut notice = Item::new("n", Kind::Notice, 1);
+            notice.text = Content::Own(words.to_owned());
+            let facts = [("event", event), ("hook_event", hook)];
+            notice.data.extend(facts.map(|(name, text)| (name, Fact::Text(text.to_owned()))));
+            notice.data.push(("exit", Fact::Int(exit)));
+            let marked = echo(notice).fact("echo").and_then(FactRef::bool);
+            assert_eq!(marked, is_echo.then_some(true), "{event} {hook} {exit} {words}");
+        }
+    }
+}

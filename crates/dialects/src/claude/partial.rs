@@ -633,4 +633,57 @@ mod tests {
         let expected: Vec<_> = (0..MAX_BLOCKS / 2).map(|index| format!("a/{index} Cancelled")).collect();
         assert_eq!(ends(out), expected);
     }
+
+    #[test]
+    fn a_whole_block_is_the_streamed_one_of_its_kind_and_call() {
+        for (kind, call, twin) in [
+            (Kind::Call, Some("c-2"), Some("c-2")),
+            (Kind::Call, Some("c-3"), None),
+            (Kind::Reply, None, Some("r")),
+            (Kind::Thinking, None, None),
+        ] {
+            let mut message = CurrentMessage::at("a".into(), false);
+            let blocks = [(Kind::Call, "c-1"), (Kind::Call, "c-2"), (Kind::Reply, "r"), (Kind::Reply, "s")];
+            for (index, (kind, id)) in (0..).zip(blocks) {
+                message.begin(index, kind, &mut Vec::new());
+                message.block(index).unwrap().id = Some(id.into());
+            }
+            let id = call.map(Id::from);
+            let whole = WholeBlock { kind, call: id.as_ref(), hash: 1, index: None };
+            assert_eq!(message.twin(&whole), twin.map(Id::from), "{kind:?} {call:?}");
+            let next = message.twin(&whole);
+            assert_eq!(next, (kind == Kind::Reply).then(|| "s".into()), "each has one twin");
+        }
+    }
+
+    /// A block that has stopped without a line, before another that is whole, waits for the end of its message.
+    #[test]
+    fn lines_after_an_undecided_block_are_held_back_up_to_a_limit_and_none_is_lost() {
+        let event = |number: usize| Event::Drop(format!("{number}").as_str().into());
+        let shown = |range: std::ops::Range<usize>| range.map(|number| format!("{number} dropped"));
+        let waiting = |has_delta, has_stop| {
+            let mut threads = Threads::new(Budget::default());
+            let mut message = message("a", has_delta, has_stop);
+            message.streamed[0].has_stopped = true;
+            message.begin(1, Kind::Reply, &mut Vec::new());
+            message.streamed[1].is_whole = true;
+            threads.current.insert(thread(None), message);
+            threads
+        };
+        for (has_delta, has_stop, is_held) in
+            [(true, true, false), (true, false, true), (false, true, true), (false, false, true)]
+        {
+            let mut out = vec![event(0)];
+            waiting(has_delta, has_stop).hold(None, 0, &mut out);
+            let expected = if is_held { Vec::new() } else { vec!["a/0 Done", "0 dropped"] };
+            assert_eq!(ends(out), expected, "delta {has_delta}, stop {has_stop}");
+        }
+        let (mut threads, mut out) = (waiting(true, false), Vec::new());
+        for number in 0..=MAX_HELD {
+            assert_eq!(out.len(), 0, "{number} are held");
+            out.push(event(number));
+            threads.hold(None, 0, &mut out);
+        }
+        assert_eq!(ends(out), shown(0..MAX_HELD + 1).collect::<Vec<_>>());
+    }
 }

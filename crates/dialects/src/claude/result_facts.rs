@@ -268,7 +268,7 @@ pub(super) fn shared(last: &mut Option<Arc<str>>, name: &str) -> Arc<str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use streamfmt_core::json::Record;
+    use streamfmt_core::item::{Deed, Kind};
 
     #[test]
     fn all_lines_of_a_new_file_are_added_also_a_last_one_without_its_end() {
@@ -279,6 +279,26 @@ mod tests {
                 let count = changed(record.root(), mark);
                 assert!(matches!(count, Some(Fact::Int(count)) if count == expected), "{content}: {count:?}");
             }
+        }
+    }
+
+    #[test]
+    fn fields_have_a_meaning_only_for_the_tools_that_write_them() {
+        for (deed, field, has_failed, is_structured) in [
+            (Deed::Todos, r#"{"task":null}"#, true, false),
+            (Deed::Todos, r#"{"task":{}}"#, false, false),
+            (Deed::Read, r#"{"task":null}"#, false, false),
+            (Deed::Mcp, r#"{"task":null}"#, false, true),
+            (Deed::Read, "[1]", false, true),
+            (Deed::Mcp, r#""a""#, false, false),
+        ] {
+            let record = Record::from_line(field.to_owned()).unwrap();
+            let mut item = Item::new("r", Kind::Result, 1);
+            (item.deed, item.record) = (Some(deed), Some(record.clone()));
+            result_facts(&mut item, record.root());
+            let success = item.fact("success").and_then(FactRef::bool);
+            assert_eq!(success, has_failed.then_some(false), "{deed:?} {field}");
+            assert_eq!(item.fact("structured").is_some(), is_structured, "{deed:?} {field}");
         }
     }
 }

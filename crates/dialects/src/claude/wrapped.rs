@@ -328,4 +328,29 @@ mod tests {
         // However many results there are, each is searched for a short time.
         assert!(!is_denied(MAX_ROWS) && !is_denied(9_999));
     }
+
+    #[test]
+    fn a_failed_result_names_no_file_of_a_plan() {
+        let mut item = Item::new("x", streamfmt_core::item::Kind::Result, 1);
+        item.text = Content::Own(format!("{PLAN_SAVED}/home/dev/plan.md"));
+        for (error, path) in [(false, Some("/home/dev/plan.md")), (true, None)] {
+            item.error = error;
+            assert_eq!(plan_file(&item).as_ref().map(Text::as_str), path);
+        }
+    }
+
+    #[test]
+    fn the_user_stopped_a_call_unless_a_fact_names_another_cause() {
+        let cause = |name: &'static str, fact| {
+            let mut item = Item::new("x", streamfmt_core::item::Kind::Result, 1);
+            item.data.push((name, fact));
+            of_failure(&item, Text::clean(REJECTED)).1
+        };
+        assert_eq!(cause("path", Fact::Bool(true)), Some("stopped"));
+        assert_eq!(cause("interrupted", Fact::Bool(false)), Some("stopped"));
+        assert_eq!(cause("interrupted", Fact::Bool(true)), None);
+        assert_eq!(cause("exit", Fact::Int(1)), None);
+        assert_eq!(cause("timed_out_ms", Fact::Int(9)), None);
+        assert_eq!(cause("denied", Fact::Bool(true)), None);
+    }
 }

@@ -311,3 +311,67 @@ fn milliseconds(duration: Value<'_>) -> Option<Fact> {
     let [seconds, nanos] = duration.get_all(["secs", "nanos"]);
     seconds?.int()?.checked_mul(1000)?.checked_add(nanos?.int()? / 1_000_000).map(Fact::Int)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use streamfmt_core::item::Kind;
+
+    fn result(deed: Deed, text: &str, error: bool) -> Item {
+        let mut item = Item::new("r", Kind::Result, 1);
+        if !text.is_empty() {
+            item.text = Content::Own(text.to_owned());
+        }
+        (item.deed, item.error) = (Some(deed), error);
+        item
+    }
+
+    fn is_successful(item: &Item) -> bool {
+        item.fact("success").and_then(FactRef::bool) == Some(true)
+    }
+
+    #[test]
+    fn a_joined_result_has_failed_if_either_side_reports_a_failure() {
+        for (received, reported) in [(false, false), (true, false), (false, true), (true, true)] {
+            for deed in [Deed::Run, Deed::Read] {
+                let mut reported_item = result(deed, "", reported);
+                reported_item.data.push(("success", Fact::Bool(true)));
+                let mut received_item = result(deed, "", received);
+                received_item.data.push(("success", Fact::Bool(true)));
+                let item = joined(received_item, reported_item);
+                let has_failed = received || reported;
+                assert_eq!(item.error, has_failed, "{deed:?}: received {received}, reported {reported}");
+                assert_eq!(is_successful(&item), !has_failed, "{deed:?}: a failure is no success");
+            }
+        }
+    }
+
+    #[test]
+    fn a_joined_result_has_the_text_that_is_whole() {
+        for (deed, received, reported, expected) in [
+            (Deed::Mcp, "all of it", "", "all of it"),
+            (Deed::Mcp, "all of it", "all", "all"),
+            (Deed::Run, "all of it", "all", "all of it"),
+            (Deed::Run, "all of it", "other", "other"),
+            (Deed::Run, "all", "all of it", "all of it"),
+        ] {
+            let item = joined(result(deed, received, false), result(deed, reported, false));
+            assert_eq!(item.text(), expected, "{deed:?}: {received:?}, {reported:?}");
+        }
+    }
+
+    #[test]
+    fn only_a_silent_result_of_another_tool_than_a_command_counts_as_success() {
+        for (deed, text, error, expected) in [
+            (Deed::Mcp, "", false, true),
+            (Deed::Mcp, "x", false, false),
+            (Deed::Mcp, "", true, false),
+            (Deed::Run, "", false, false),
+            (Deed::Job, "", false, false),
+        ] {
+            let mut item = result(deed, text, error);
+            mark_success_if_silent(&mut item);
+            assert_eq!(is_successful(&item), expected, "{deed:?} {text:?} {error}");
+        }
+    }
+}

@@ -399,4 +399,51 @@ mod tests {
             assert_eq!(found, expected, "{text}");
         }
     }
+
+    #[test]
+    fn a_sentence_about_a_failure_counts_for_the_tool_that_writes_it() {
+        let denied = format!("{UNRUN}ls`: {DENIED}no\" }}");
+        let [command, patch] = [FAILED_COMMAND[2], FAILED_PATCH[0]];
+        for (deed, text, has_failed, is_open) in [
+            (Deed::Run, command, true, false),
+            (Deed::Edit, command, false, true),
+            (Deed::Mcp, command, false, false),
+            (Deed::Edit, patch, true, false),
+            (Deed::Run, patch, false, true),
+            (Deed::Run, &*denied, true, false),
+            (Deed::Mcp, &denied, false, false),
+            (Deed::Mcp, STOPPED, true, false),
+            (Deed::Mcp, FAILED[0], true, false),
+            (Deed::Mcp, REFUSED[0], true, false),
+            (Deed::Run, "a", false, true),
+            (Deed::Edit, PATCHED, false, false),
+            (Deed::Mcp, "a", false, false),
+        ] {
+            let mut item = Item::new("r", streamfmt_core::item::Kind::Result, 1);
+            (item.text, item.deed) = (Content::Own(text.to_owned()), Some(deed));
+            let open = add_facts(&mut item);
+            assert_eq!((item.error, open), (has_failed, is_open), "{deed:?}: {text}");
+        }
+    }
+
+    #[test]
+    fn a_text_that_only_confirms_what_is_shown_is_left_out() {
+        for (deed, text, error, is_shown) in [
+            (Deed::Run, STOPPED, true, false),
+            (Deed::Run, STOPPED, false, true),
+            (Deed::Edit, PATCHED, false, false),
+            (Deed::Edit, PATCHED, true, true),
+            (Deed::Run, PATCHED, false, true),
+            (Deed::Todos, PLANNED, false, false),
+            (Deed::Run, PLANNED, false, true),
+        ] {
+            let mut item = Item::new("r", streamfmt_core::item::Kind::Result, 1);
+            (item.text, item.deed, item.error) = (Content::Own(text.to_owned()), Some(deed), error);
+            assert_eq!(
+                !words(&item, Text::clean(text)).is_empty(),
+                is_shown,
+                "{deed:?}, error {error}: {text}"
+            );
+        }
+    }
 }

@@ -265,3 +265,32 @@ fn is_attachment(part: Value<'_>) -> bool {
     let names = ["image_url", "path", "file_id", "audio_url"];
     names.iter().any(|name| part.get(name).is_some()) || filled(part.get("url")).is_some()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use streamfmt_core::budget::Budget;
+
+    #[test]
+    fn the_answer_is_the_last_reply_unless_one_is_declared() {
+        // Each reply: its text, and whether the agent declares it the answer, or a comment.
+        for (replies, answer) in [
+            (&[("a", false, false), ("b", false, false)][..], Some("b")),
+            (&[("a", true, false), ("b", false, false)], Some("a")),
+            (&[("a", true, false), ("b", true, false)], Some("b")),
+            (&[("a", false, false), ("b", false, true)], Some("a")),
+            (&[("a", false, false), (" ", false, false)], Some("a")),
+            (&[("a", false, true)], None),
+            (&[(" ", true, false)], None),
+        ] {
+            let mut codex = Codex::new(Budget::default());
+            for (text, is_final, is_comment) in replies {
+                let mut reply = Item::new("r", Kind::Reply, 1);
+                reply.text = Content::Own((*text).to_owned());
+                codex.note_answer(&mut reply, *is_final, *is_comment);
+            }
+            let found = codex.rollout.answer.map(|(reply, _)| reply.text().into_owned());
+            assert_eq!(found.as_deref(), answer, "{replies:?}");
+        }
+    }
+}
