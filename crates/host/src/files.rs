@@ -106,20 +106,27 @@ impl From<io::Error> for FileError {
 }
 
 /// Reads files, each once. Clones share the files that were read.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Files {
     shared: Arc<Mutex<SharedFiles>>,
     bounds: Option<Arc<Bounds>>,
 }
 
 /// The state that all readers of a setup share.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct SharedFiles {
     /// The contents of files, by real path.
     read: BTreeMap<PathBuf, Arc<[u8]>>,
     /// The paths that were requested, whether they exist or not: absolute, with links unresolved.
     requested: BTreeSet<PathBuf>,
-    bytes: usize,
+    /// How many more bytes may be kept.
+    room: usize,
+}
+
+impl Default for Files {
+    fn default() -> Self {
+        Self::with_room(MOST_BYTES)
+    }
 }
 
 /// The folder that a reader is restricted to.
@@ -134,6 +141,12 @@ struct Bounds {
 }
 
 impl Files {
+    /// A reader that keeps at most so many bytes.
+    fn with_room(room: usize) -> Self {
+        let shared = SharedFiles { read: BTreeMap::new(), requested: BTreeSet::new(), room };
+        Self { shared: Arc::new(Mutex::new(shared)), bounds: None }
+    }
+
     /// Creates a reader that is restricted to the folder `root`. Relative paths are relative to `root`, and a path outside of it,
     /// directly or through a link, is [`FileError::Outside`]. The reader accepts only plain files. The files that it reads are
     /// also recorded by the reader that it was created from.
@@ -160,11 +173,11 @@ impl Files {
         let bytes = if let Some(bytes) = shared.read.get(&path) {
             Arc::clone(bytes)
         } else {
-            if MOST_BYTES - shared.bytes < most {
+            if shared.room < most {
                 return Err(FileError::TooMany);
             }
             let bytes: Arc<[u8]> = load(&path, most, self.bounds.is_some())?.into();
-            shared.bytes += bytes.len();
+            shared.room -= bytes.len();
             shared.read.insert(path.clone(), Arc::clone(&bytes));
             bytes
         };
@@ -369,6 +382,22 @@ mod tests {
         fn drop(&mut self) {
             let _ = fs::remove_dir_all(&self.0);
         }
+    }
+
+    #[test]
+    fn all_files_together_are_bounded_and_what_was_read_stays() {
+        let disk = Disk::new("room");
+        let files = Files::with_room(3);
+        let within = files.within(&disk.0.join("project")).unwrap();
+        let [a, b] = ["a.toml", "sub/b.toml"].map(Path::new);
+        // A file may be as large as the caller allows, so there must be room for that much.
+        assert_eq!(files.read(&disk.0.join("project/a.toml"), 4), Err(FileError::TooMany));
+        assert_eq!(within.read(b, 3).unwrap().text(), Ok("bb"));
+        assert_eq!(within.read(a, 2), Err(FileError::TooMany));
+        assert_eq!(within.read(b, 3).unwrap().text(), Ok("bb"), "what was read takes no more room");
+        assert_eq!(within.read(a, 1).unwrap().text(), Ok("a"));
+        assert_eq!(files.read(&disk.0.join("secret"), 1), Err(FileError::TooMany));
+        assert_eq!(files.reached().len(), 2);
     }
 
     #[test]

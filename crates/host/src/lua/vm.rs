@@ -25,6 +25,20 @@ use crate::plugin::pack::Bytecodes;
 pub(super) const FUEL: u64 = 1_000_000;
 /// Time limit of one run of a script, in case its steps are slow.
 pub(super) const TIME: Duration = Duration::from_millis(250);
+/// The limits of one run of a script.
+#[derive(Clone, Copy)]
+struct VmLimits {
+    fuel: u64,
+    time: Duration,
+    memory: usize,
+}
+
+impl Default for VmLimits {
+    fn default() -> Self {
+        Self { fuel: FUEL, time: TIME, memory: MEMORY }
+    }
+}
+
 /// Number of steps between two readings of the clock.
 const CLOCK: u64 = 16;
 /// How many bytes a pattern may scan for one step.
@@ -98,6 +112,7 @@ impl Stop {
 /// Counts the steps of a run and decides when it must stop.
 #[derive(Default)]
 struct Guard {
+    limits: VmLimits,
     /// Nesting depth of runs: a view function may call `default()`, which runs others.
     depth: Cell<u32>,
     steps: Cell<u64>,
@@ -118,7 +133,7 @@ impl Guard {
         }
         let steps = self.steps.get() + 1;
         self.steps.set(steps);
-        let is_over = steps > FUEL || steps.is_multiple_of(CLOCK) && self.is_late();
+        let is_over = steps > self.limits.fuel || steps.is_multiple_of(CLOCK) && self.is_late();
         self.trip(is_over)
     }
 
@@ -129,7 +144,7 @@ impl Guard {
         }
         let steps = self.steps.get() + steps;
         self.steps.set(steps);
-        self.trip(steps > FUEL || self.is_late())
+        self.trip(steps > self.limits.fuel || self.is_late())
     }
 
     fn trip(&self, is_over: bool) -> Option<Trip> {
@@ -145,13 +160,13 @@ impl Guard {
             self.since.set(Some(Instant::now()));
             return false;
         };
-        if since.elapsed() <= TIME {
+        if since.elapsed() <= self.limits.time {
             return false;
         }
         let Some(now) = computed() else { return true };
         let before = self.computed.get().unwrap_or(now);
         self.computed.set(Some(before));
-        now.saturating_sub(before) > TIME
+        now.saturating_sub(before) > self.limits.time
     }
 }
 
@@ -185,10 +200,19 @@ impl Vm {
         log: impl Fn(&[u8]) + 'static,
         open: impl FnOnce(&Lua, &Table) -> mlua::Result<T>,
     ) -> mlua::Result<(Self, T)> {
+        Self::within(VmLimits::default(), log, open)
+    }
+
+    /// The same with other limits.
+    fn within<T>(
+        limits: VmLimits,
+        log: impl Fn(&[u8]) + 'static,
+        open: impl FnOnce(&Lua, &Table) -> mlua::Result<T>,
+    ) -> mlua::Result<(Self, T)> {
         let libraries =
             StdLib::TABLE | StdLib::STRING | StdLib::MATH | StdLib::UTF8 | StdLib::BIT | StdLib::COROUTINE;
         let lua = Lua::new_with(libraries, LuaOptions::default())?;
-        let guard = Rc::new(Guard::default());
+        let guard = Rc::new(Guard { limits, ..Guard::default() });
         let log = lua.create_function(move |_, text: LuaString| {
             log(&text.as_bytes());
             Ok(())
@@ -216,7 +240,7 @@ impl Vm {
             Some(trip) => Err(stopped(lua, trip)),
         });
         lua.set_app_data(Rc::clone(&guard));
-        let memory = lua.used_memory() + MEMORY;
+        let memory = lua.used_memory() + limits.memory;
         Ok((Self { lua, guard, raised, memory }, opened))
     }
 
@@ -293,7 +317,7 @@ pub(super) fn counted<R>(
 ) -> mlua::Result<R> {
     let guard = lua.app_data_ref::<Rc<Guard>>().map(|guard| Rc::clone(&guard));
     let guard = guard.unwrap_or_default();
-    let most = FUEL.saturating_sub(guard.steps.get()).saturating_mul(SCANNED);
+    let most = guard.limits.fuel.saturating_sub(guard.steps.get()).saturating_mul(SCANNED);
     let mut budget = ScanBudget::new(most);
     let done = scan(&mut budget);
     let trip = match &done {
@@ -403,4 +427,64 @@ fn split_plain(lua: &Lua, (text, separator): (LuaString, LuaString)) -> mlua::Re
         rest = &rest[end + separator.len()..];
     }
     Err(mlua::Error::runtime("string.split: more than 1000000 parts"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Limits that no script here reaches.
+    const WIDE: VmLimits = VmLimits { fuel: u64::MAX, time: Duration::from_secs(3600), memory: 1 << 30 };
+
+    fn vm(limits: VmLimits) -> Vm {
+        Vm::within(limits, |_| {}, |_, _| Ok(())).unwrap().0
+    }
+
+    fn trip<R>(ran: Result<R, Stop>) -> Option<Trip> {
+        ran.err().and_then(|stop| stop.trip)
+    }
+
+    #[test]
+    fn nested_runs_share_the_steps_of_the_outermost() {
+        let vm = vm(VmLimits { fuel: 1_000, ..WIDE });
+        let burn = |steps: u64| vm.lua().load(format!("for _ = 1, {steps} do end")).exec();
+        let inner = || vm.run(|| burn(600)).map_err(|stop| stop.error.unwrap());
+        assert_eq!(trip(vm.run(|| burn(600))), None);
+        assert_eq!(trip(vm.run(|| burn(600))), None, "each run has its own");
+        assert_eq!(trip(vm.run(inner)), None);
+        assert_eq!(trip(vm.run(|| burn(600).and_then(|()| inner()))), Some(Trip::Fuel));
+        assert_eq!(trip(vm.run(|| inner().and_then(|()| burn(600)))), Some(Trip::Fuel));
+        // Once it is stopped, nothing more of the outer run is done, even if the error is dropped.
+        assert_eq!(trip(vm.run(|| inner().and(inner()).or(Ok(())).and(burn(1)))), Some(Trip::Fuel));
+    }
+
+    #[test]
+    fn time_alone_stops_a_script() {
+        let count = "local n = 0 for _ = 1, 100000 do n += 1 end return n";
+        let ran = |limits: VmLimits| {
+            let vm = vm(limits);
+            vm.run(|| vm.lua().load(count).eval::<u32>())
+        };
+        assert_eq!(ran(WIDE).unwrap(), 100_000);
+        assert_eq!(trip(ran(VmLimits { time: Duration::ZERO, ..WIDE })), Some(Trip::Fuel));
+    }
+
+    #[test]
+    fn memory_alone_stops_a_script_and_is_free_for_the_next() {
+        let vm = vm(VmLimits { memory: 1 << 20, ..WIDE });
+        for filling in [
+            "local t = {} for at = 1, 100 do t[at] = table.create(10000, 1) end",
+            "local s = 'x' for _ = 1, 24 do s = s .. s end",
+            "return table.create(2 ^ 20, 1)",
+        ] {
+            assert_eq!(trip(vm.run(|| vm.lua().load(filling).exec())), Some(Trip::Memory), "{filling}");
+            assert_eq!(trip(vm.run(|| vm.lua().load("local _ = table.create(10000, 1)").exec())), None);
+        }
+        let value = || unlimited(vm.lua(), || vm.lua().create_string(vec![b'x'; 2 << 20]));
+        assert_eq!(
+            trip(vm.run(|| value().and_then(|_| value()))),
+            Some(Trip::Memory),
+            "what the host creates"
+        );
+    }
 }

@@ -129,6 +129,7 @@ fn matches(pattern: &str, key: &str) -> bool {
 mod tests {
     use super::*;
     use crate::settings::document::{self, SettingsFile, SettingsLayer};
+    use crate::settings::keys::{FILE_KEYS, KEYS, TOOL_KEYS};
 
     #[track_caller]
     fn expect(source: &str, may: bool) {
@@ -212,6 +213,75 @@ mod tests {
             "records = './plan.toml'",
         ] {
             expect(source, false);
+        }
+    }
+
+    /// Every key of a profile or of a file, and whether any of its values may come from a project that isn't trusted.
+    #[test]
+    fn each_key_is_classified() {
+        const MAY: &[&str] = &[
+            "default-profile",
+            "layout.glyphs",
+            "layout.width",
+            "limits.keep",
+            "plugins",
+            "profile",
+            "theme",
+            "version",
+        ];
+        const MAY_NOT: &[&str] = &[
+            "allow-in-projects",
+            "detail",
+            "extends",
+            "filter",
+            "hide",
+            "layout.bare",
+            "layout.ci",
+            "layout.fold",
+            "layout.gap",
+            "layout.margin",
+            "layout.pairs",
+            "layout.wrap",
+            "limits.line",
+            "limits.result-bytes",
+            "live.motion",
+            "live.rate",
+            "markdown",
+            "only",
+            "records",
+            "redact.emails",
+            "redact.home",
+            "redact.secrets",
+            "show",
+            "switch",
+            "timestamps",
+            "trusted-paths",
+            "writer",
+        ];
+        let values = [
+            SettingValue::Text("full".to_owned()),
+            SettingValue::Text("none".to_owned()),
+            SettingValue::Number(100),
+            SettingValue::Flag(true),
+            SettingValue::List(Vec::new()),
+        ];
+        let may = |key: &str| values.iter().any(|value| check(key, value, &[]).is_ok());
+        let keys = KEYS.iter().map(|key| key.name).chain(FILE_KEYS.iter().map(|key| key.name));
+        let keys: Vec<&str> = keys.collect();
+        // Every limit of lines may be raised.
+        let (lines, others): (Vec<&str>, Vec<&str>) =
+            keys.iter().partition(|key| key.starts_with("limits.") && key.ends_with("-lines"));
+        assert!(lines.len() > 3 && lines.iter().all(|key| may(key)), "{lines:?}");
+        let (mut allowed, mut refused): (Vec<&str>, Vec<&str>) = others.into_iter().partition(|key| may(key));
+        allowed.sort_unstable();
+        refused.sort_unstable();
+        assert_eq!(
+            (allowed.as_slice(), refused.as_slice()),
+            (MAY, MAY_NOT),
+            "a new key belongs in one of them"
+        );
+        for rule in TOOL_KEYS.iter() {
+            assert!(!may(&format!("tool.Bash.{}", rule.name)), "{}", rule.name);
         }
     }
 

@@ -59,12 +59,8 @@ pub fn read_private(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt;
-        if metadata.uid() != rustix::process::geteuid().as_raw() {
-            return Err(io::Error::other("belongs to another user"));
-        }
-        if metadata.mode() & 0o022 != 0 {
-            return Err(io::Error::other("writable by others (fix it with chmod go-w)"));
-        }
+        let user = rustix::process::geteuid().as_raw();
+        judge(metadata.uid(), metadata.mode(), user).map_err(io::Error::other)?;
     }
     let mut bytes = Vec::new();
     file.take(most + 1).read_to_end(&mut bytes)?;
@@ -72,4 +68,45 @@ pub fn read_private(path: &Path, most: u64) -> io::Result<Vec<u8>> {
         return Err(io::Error::other("too large"));
     }
     Ok(bytes)
+}
+
+/// Judges whether only `user` can have written a file of this owner and mode.
+#[cfg(unix)]
+fn judge(owner: u32, mode: u32, user: u32) -> Result<(), &'static str> {
+    if owner != user {
+        return Err("belongs to another user");
+    }
+    if mode & 0o022 != 0 {
+        return Err("writable by others (fix it with chmod go-w)");
+    }
+    Ok(())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::judge;
+
+    #[test]
+    fn only_what_nobody_else_can_have_written_is_believed() {
+        const FILE: u32 = 0o100_000;
+        let (own, others) =
+            (Some("writable by others (fix it with chmod go-w)"), Some("belongs to another user"));
+        for (owner, mode, user, complaint) in [
+            (1000, 0o600, 1000, None),
+            (1000, 0o400, 1000, None),
+            (1000, 0o644, 1000, None),
+            (1000, 0o755, 1000, None),
+            (0, 0o600, 0, None),
+            (1000, 0o620, 1000, own),
+            (1000, 0o602, 1000, own),
+            (1000, 0o666, 1000, own),
+            (1001, 0o600, 1000, others),
+            (1001, 0o666, 1000, others),
+            // Nor is root an exception, in either place.
+            (0, 0o600, 1000, others),
+            (1000, 0o600, 0, others),
+        ] {
+            assert_eq!(judge(owner, FILE | mode, user).err(), complaint, "{owner} {mode:o} {user}");
+        }
+    }
 }
