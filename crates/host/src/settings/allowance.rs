@@ -129,7 +129,7 @@ fn matches(pattern: &str, key: &str) -> bool {
 mod tests {
     use super::*;
     use crate::settings::document::{self, SettingsFile, SettingsLayer};
-    use crate::settings::keys::{FILE_KEYS, KEYS, TOOL_KEYS};
+    use crate::settings::keys::{FILE_KEYS, FILTER_KEYS, KEYS, SERVE_KEYS, SWITCH_KEYS, TOOL_KEYS};
 
     #[track_caller]
     fn expect(source: &str, may: bool) {
@@ -280,8 +280,14 @@ mod tests {
             (MAY, MAY_NOT),
             "a new key belongs in one of them"
         );
-        for rule in TOOL_KEYS.iter() {
-            assert!(!may(&format!("tool.Bash.{}", rule.name)), "{}", rule.name);
+        // Nothing within a table or a list of tables, whatever it is named.
+        let within = |table: &str, name: &str| format!("{table}.{name}");
+        let tables = (TOOL_KEYS.iter().map(|key| within("tool.Bash", key.name)))
+            .chain(FILTER_KEYS.iter().map(|key| within("filter", key.name)))
+            .chain(SWITCH_KEYS.iter().map(|key| within("switch", key.name)))
+            .chain(SERVE_KEYS.iter().map(|key| within("serve", key.name)));
+        for key in tables {
+            assert!(!may(&key), "{key}");
         }
     }
 
