@@ -256,6 +256,93 @@ fn a_signal_amid_a_file_leaves_the_output_as_it_was() {
 
 #[cfg(target_os = "linux")]
 #[test]
+fn a_signal_between_two_inputs_leaves_the_output_as_it_was() {
+    let folder = Folder::with(&[("s.jsonl", SESSION), ("out", "before")]);
+    // The end of a pipe can't be known, so the first input is as whole as it can be.
+    let mut running = Running::start(&folder, "- s.jsonl -o out");
+    running.feed(&reply(1));
+    let text = || draft(running.id(), &folder).and_then(|path| std::fs::read_to_string(path).ok());
+    until(|| "the reply".to_owned(), || text().is_some_and(|text| text.contains("reply number 1.")));
+    let place = folder.path("out").canonicalize().unwrap();
+    let why = "not written, because the input was not read to its end";
+    running.end(Signal::TERM).expect(143, &format!("streamfmt: {}: {why}\n", place.display()));
+    assert_eq!(
+        (folder.read("out").as_str(), folder.names()),
+        ("before", vec!["out".into(), "s.jsonl".into()])
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_input_that_fails_amid_reading_is_named_and_is_an_error() {
+    let folder = Folder::with(&[("s.jsonl", SESSION)]);
+    let whole = folder.run("s.jsonl").stdout;
+    let told = "streamfmt: /proc/self/mem: ";
+    for arguments in ["/proc/self/mem", "s.jsonl /proc/self/mem", "/proc/self/mem s.jsonl"] {
+        let outcome = folder.run(arguments);
+        assert_eq!(outcome.code, Some(2), "{arguments}: {outcome:?}");
+        assert!(outcome.stderr.starts_with(told) && outcome.stderr.lines().count() == 1, "{outcome:?}");
+        assert!(
+            !arguments.contains("s.jsonl") || outcome.stdout.contains(&whole),
+            "{arguments}: {outcome:?}"
+        );
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_replaced_file_keeps_its_mode() {
+    use std::fs::{Permissions, metadata, set_permissions};
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = Folder::with(&[("s.jsonl", SESSION), ("out", "old")]);
+    std::os::unix::fs::symlink("out", folder.path("link")).unwrap();
+    for mode in [0o600, 0o640, 0o666, 0o755] {
+        for name in ["out", "link"] {
+            folder.write("out", "old");
+            set_permissions(folder.path("out"), Permissions::from_mode(mode)).unwrap();
+            folder.run(&format!("s.jsonl -o {name}")).expect(0, "");
+            let now = metadata(folder.path("out")).unwrap().permissions().mode() & 0o777;
+            assert_eq!((now, folder.read("out") != "old"), (mode, true), "{mode:o} {name}");
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_second_signal_ends_a_program_that_hangs_in_a_write() {
+    use std::os::unix::process::ExitStatusExt;
+
+    let folder = Folder::new();
+    folder.write("long.jsonl", (0..20_000).map(reply).collect::<String>());
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        let mut child = folder.command("long.jsonl").spawn().unwrap();
+        let status = |child: &std::process::Child| {
+            std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default()
+        };
+        let pipe = child.stdout.as_ref().unwrap();
+        // Nobody reads the pipe, so a full one holds the program. What is written in parts may leave a little room.
+        until(
+            || "a full pipe".to_owned(),
+            || rustix::io::ioctl_fionread(pipe).is_ok_and(|full| full > 60_000),
+        );
+        send(&child, signal);
+        let waits = |line: &str| line.contains("Pnd:") && !line.ends_with("\t0000000000000000");
+        until(|| status(&child), || !status(&child).lines().any(waits));
+        assert!(child.try_wait().unwrap().is_none(), "the first signal lets it write what it read");
+        send(&child, signal);
+        let mut ended = None;
+        let is_ended = || {
+            ended = child.try_wait().unwrap();
+            ended.is_some()
+        };
+        until(|| format!("the end by {signal:?}"), is_ended);
+        assert_eq!(ended.unwrap().signal(), Some(signal.as_raw()));
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
 fn a_hangup_that_the_program_was_started_to_ignore_stays_ignored() {
     if !has_program("nohup") {
         return;

@@ -6,6 +6,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::program::{Folder, Outcome, has_program, skip};
+#[cfg(unix)]
+use crate::tty::Terminal;
 
 /// A session with a command that fails, thinking and a long result.
 const SESSION: &str = r#"{"type":"system","subtype":"init","session_id":"s-1","model":"model-1","cwd":"/home/dev/shop","tools":[],"uuid":"u-1"}
@@ -35,6 +37,11 @@ fn in_project(folder: &Folder, arguments: &str) -> Command {
 
 fn run(folder: &Folder, arguments: &str) -> Outcome {
     in_project(folder, arguments).output().unwrap().into()
+}
+
+/// The text without the project: what is shown if none of its settings count.
+fn usual(folder: &Folder) -> String {
+    run(folder, "../s.jsonl --to text --no-project").expect(0, "").stdout
 }
 
 /// What is told of a project's settings that are left out.
@@ -226,7 +233,7 @@ fn a_project_is_trusted_as_it_is_and_no_longer_when_it_changes() {
     let folder = folder_with("tool.Bash.label = 'shell'\nplugins = ['./evil.lua']\n");
     folder.write("project/.streamfmt/notes.txt", "one\n");
     let told = run(&folder, "../s.jsonl --to text");
-    assert!(told.stdout.contains("Bash"), "{told:?}");
+    assert_eq!(told.stdout, usual(&folder));
     told.expect(0, &left_out("tool.Bash.label, plugins"));
 
     let shown = run(&folder, "trust");
@@ -255,16 +262,14 @@ fn a_project_is_trusted_as_it_is_and_no_longer_when_it_changes() {
     for (file, before) in [("evil.lua", LOUD), (".streamfmt/notes.txt", "one\n")] {
         folder.write(&format!("project/{file}"), format!("{before}-- more\n"));
         let told = run(&folder, "../s.jsonl --to text");
-        assert!(
-            told.stdout.contains("Bash") && told.stderr.contains("has changed since you trusted it"),
-            "{told:?}"
-        );
+        assert_eq!(told.stdout, usual(&folder));
+        assert!(told.stderr.contains("has changed since you trusted it"), "{told:?}");
         let diff = run(&folder, "trust --diff");
         assert!(diff.code == Some(1) && diff.stdout.contains(&format!("+++ b/{file}\n")), "{diff:?}");
         assert!(diff.stdout.contains("\n+-- more\n"), "{diff:?}");
         folder.write(&format!("project/{file}"), before);
     }
-    assert!(run(&folder, "../s.jsonl --to text").stdout.contains("shell"));
+    assert!(run(&folder, "../s.jsonl --to text").stdout.contains("shell README.md"));
 }
 
 #[test]
@@ -285,7 +290,7 @@ fn a_schema_of_records_is_part_of_what_is_trusted() {
     folder.write("project/streamfmt.toml", "records = '../secret.toml'\n");
     run(&folder, "trust --yes");
     let outside = run(&folder, "../s.jsonl --to text");
-    assert!(outside.code == Some(0) && !outside.stdout.contains("changes the output"), "{outside:?}");
+    assert_eq!((outside.code, outside.stdout), (Some(0), usual(&folder)));
 }
 
 #[test]
@@ -298,13 +303,16 @@ fn a_hash_trusts_in_a_pipeline_unless_the_project_is_denied() {
     };
     assert!(with(hash).stdout.contains("shell"));
     assert!(with(&format!("0123,{hash}")).stdout.contains("shell"));
-    assert!(with(&hash[1..]).stdout.contains("Bash"));
-    assert!(with("*").stdout.contains("Bash"));
+    let other = hash.replace(|digit| digit != '0', "0");
+    for wrong in [&hash[1..], &hash[..63], &hash[..1], &other, "*", "", ",", " , "] {
+        let told = with(wrong).expect(0, &left_out("tool.Bash.label"));
+        assert_eq!(told.stdout, usual(&folder), "{wrong:?}");
+    }
 
     let denied = run(&folder, "trust --deny").expect(0, "").stdout;
     assert!(denied.ends_with(" is denied: only settings that any project may choose are used\n"), "{denied}");
     let told = with(hash);
-    assert!(told.stdout.contains("Bash"), "{told:?}");
+    assert_eq!(told.stdout, usual(&folder));
     assert_eq!(told.stderr, "streamfmt: streamfmt.toml is denied: ignored tool.Bash.label\n");
     assert!(run(&folder, "trust --list").expect(0, "").stdout.starts_with("denied   "));
     assert!(run(&folder, "trust --forget").expect(0, "").stdout.starts_with("forgot "));
@@ -315,17 +323,19 @@ fn a_hash_trusts_in_a_pipeline_unless_the_project_is_denied() {
 #[test]
 fn only_the_users_own_settings_say_what_is_trusted_everywhere() {
     let folder = folder_with("tool.Bash.label = 'shell'\ntrusted-paths = ['/**']\n");
-    let told =
-        run(&folder, "../s.jsonl --to text").expect(0, &left_out("trusted-paths, tool.Bash.label")).stdout;
-    assert!(told.contains("Bash"), "{told}");
+    let is_ignored =
+        |told: &str| assert_eq!(run(&folder, "../s.jsonl --to text").expect(0, told).stdout, usual(&folder));
+    is_ignored(&left_out("trusted-paths, tool.Bash.label"));
     fs::create_dir_all(folder.path("home/.config/streamfmt")).unwrap();
-    folder.write("home/.config/streamfmt/config.toml", "trusted-paths = ['/nowhere/**']\n");
-    assert!(run(&folder, "../s.jsonl --to text").stdout.contains("Bash"));
     let path = folder.path("project").canonicalize().unwrap();
+    for other in ["/nowhere/**".to_owned(), format!("{}2", path.display()), format!("{}/*", path.display())] {
+        folder.write("home/.config/streamfmt/config.toml", format!("trusted-paths = ['{other}']\n"));
+        is_ignored(&left_out("trusted-paths, tool.Bash.label"));
+    }
     folder.write("home/.config/streamfmt/config.toml", format!("trusted-paths = ['{}']\n", path.display()));
     assert!(run(&folder, "../s.jsonl --to text").stdout.contains("shell"));
     run(&folder, "trust --deny").expect(0, "");
-    assert!(run(&folder, "../s.jsonl --to text").stdout.contains("Bash"));
+    is_ignored("streamfmt: streamfmt.toml is denied: ignored trusted-paths, tool.Bash.label\n");
 }
 
 #[test]
@@ -380,5 +390,23 @@ fn the_record_is_for_its_owner_alone() {
     assert_eq!((mode(&records), mode(&record)), (0o700, 0o600));
     fs::set_permissions(&record, fs::Permissions::from_mode(0o622)).unwrap();
     let told = run(&folder, "../s.jsonl --to text");
-    assert!(told.stdout.contains("Bash") && told.stderr.contains("writable by others"), "{told:?}");
+    assert_eq!(told.stdout, usual(&folder));
+    assert!(told.stderr.contains("writable by others"), "{told:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn only_a_clear_yes_trusts_a_project() {
+    for (typed, code) in
+        [("\n", 1), (" \n", 1), ("n\n", 1), ("yy\n", 1), ("\u{4}", 1), ("y\n", 0), ("YES\n", 0)]
+    {
+        let folder = folder_with("hide = ['call']\n");
+        let home = folder.path("home").display().to_string();
+        let mut terminal = Terminal::start(&folder, "trust project", &[("HOME", &home)], "");
+        assert!(terminal.shows("[y/N] "), "{}", terminal.written());
+        terminal.hit(typed);
+        let (status, _) = terminal.line_after("more");
+        assert_eq!(status.code(), Some(code), "{typed:?}");
+        assert_eq!(folder.path("home/.local/state/streamfmt/trust").exists(), code == 0, "{typed:?}");
+    }
 }
