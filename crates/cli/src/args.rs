@@ -50,7 +50,7 @@ pub(crate) use share::ShareArgs;
 #[derive(Debug, Parser)]
 #[command(
     name = "streamfmt",
-    version,
+    version = env!("STREAMFMT_VERSION"),
     after_help = EXAMPLES,
     args_conflicts_with_subcommands = true,
     disable_help_subcommand = true
