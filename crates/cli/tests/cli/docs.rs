@@ -187,6 +187,7 @@ fn pages_name_only_options_that_there_are() {
                     "opencode run",
                     "pi --mode",
                     "qwen",
+                    "sha256sum ",
                 ];
                 let is_other = other.iter().any(|name| line.contains(name));
                 assert!(
