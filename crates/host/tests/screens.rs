@@ -20,9 +20,16 @@ const COLUMNS: usize = 100;
 const CELL: (f64, f64) = (8.4, 19.0);
 /// The space around the text.
 const MARGIN: f64 = 18.0;
-/// The part of the sample that is shown: from the row that begins with the first to before the one that begins with the second.
-const FROM: &str = "  The test agrees with the report";
-const TO: &str = "● Write tests/rounding.rs";
+/// The command above the output, as a reader would type it.
+const COMMAND: &str =
+    "$ claude -p \"Three times 5.61 is wrong\" --output-format stream-json --verbose | streamfmt";
+/// The parts of the sample that are shown: each from the row that begins with the first to before the one that begins with the second.
+const PARTS: [(&str, &str); 3] =
+    [("◇ ", "● Glob"), ("● ① Agent", "  Nobody depends"), ("● Edit", "● Write tests/rounding.rs")];
+/// The beginning of the last row of the sample, which is shown as well.
+const END: &str = "✓ done";
+/// Stands for the rows that are left out between two parts.
+const LEFT_OUT: &str = "  ⋮";
 
 /// The colours of a terminal before anything is coloured.
 struct Ground {
@@ -152,12 +159,23 @@ fn pieces(row: &str) -> Vec<(Style, usize, usize, String)> {
 
 fn draw(text: &str, ground: &Ground) -> String {
     let plain = |row: &str| pieces(row).into_iter().map(|(.., text)| text).collect::<String>();
-    let rows: Vec<&str> = text
-        .lines()
-        .skip_while(|row| !plain(row).starts_with(FROM))
-        .take_while(|row| !plain(row).starts_with(TO))
-        .collect();
-    assert!(rows.len() > 30, "the sample has no such part any more");
+    let mut rows = vec![COMMAND, ""];
+    for (from, to) in PARTS {
+        let before = rows.len();
+        rows.extend(
+            text.lines()
+                .skip_while(|row| !plain(row).starts_with(from))
+                .take_while(|row| !plain(row).starts_with(to)),
+        );
+        assert!(rows.len() > before + 5, "the sample has no such part any more: {from}");
+        if rows.last() != Some(&"") {
+            rows.push("");
+        }
+        rows.extend([LEFT_OUT, ""]);
+    }
+    let end = text.lines().last().unwrap_or_default();
+    assert!(plain(end).starts_with(END), "the sample ends otherwise: {end}");
+    rows.push(end);
     let width = 2.0 * MARGIN + COLUMNS as f64 * CELL.0;
     let height = 2.0 * MARGIN + rows.len() as f64 * CELL.1;
     let Ground { background, text, border, .. } = ground;
