@@ -64,13 +64,14 @@ fn what_a_full_disk_did_not_take_is_written_once_it_does_or_is_a_gap() {
     assert_eq!(fs::read_to_string(&path).unwrap(), "one\ntwo\nthree\nfour\n");
     let good = std::mem::replace(&mut log.file, full());
     log.is_readable = false;
-    let large = vec![b'x'; BACKLOG];
+    // As much as is kept, a mebibyte.
+    let large = vec![b'x'; 1 << 20];
     assert!(matches!(log.append(&large).1[..], [LogEvent::Failed(_)]));
     log.append(b"given up\n");
     (log.file, log.is_readable) = (good, true);
     log.retry();
     log.append(b"end\n");
-    assert_eq!(log.gaps, [LogGap { at: 19 + BACKLOG as u64, bytes: 9 }]);
+    assert_eq!(log.gaps, [LogGap { at: 19 + (1 << 20), bytes: 9 }]);
     assert_eq!(log.finish().0, 9);
     assert!(fs::read_to_string(&path).unwrap().ends_with("xxend\n"));
     fs::remove_dir_all(folder).unwrap();
