@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
 use std::io::{PipeWriter, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -819,4 +820,14 @@ fn the_end_of_a_run_is_never_before_its_start() {
         assert_eq!(ended(at(started), at(now), Duration::from_secs(passed)), at(expected));
     }
     assert_eq!(ended(Timestamp::MAX, at(0), Duration::from_secs(1)), Timestamp::MAX);
+}
+
+#[test]
+fn an_output_that_can_t_be_read_is_over() {
+    let mut scripted = Scripted::new("log", &[]);
+    // The system refuses to read a folder.
+    let folder = fs::File::open(scripted.ends.borrow().folder.path()).unwrap();
+    scripted.run.output.pipe = Some(OwnedFd::from(folder).into());
+    scripted.run.read(Channel::Output, &mut [0]);
+    assert!(scripted.run.output.pipe.is_none() && scripted.run.errors.pipe.is_some());
 }
