@@ -212,11 +212,12 @@ impl Keeper {
 }
 
 impl DisplayProgress {
-    /// Returns whether the agent wrote something, and whether the display decoded something, since the last call.
+    /// Returns whether the agent wrote something that the display hasn't decoded, and whether the display decoded something, since the last
+    /// call. The display may be ahead of the view, which is older: what it has found isn't undone when the view follows.
     fn note(&mut self, view: FeedView, display: &StreamFindings) -> (bool, bool) {
         let came = std::mem::replace(&mut self.came, view.output);
         let found = std::mem::replace(&mut self.found, display.bytes);
-        (self.came != came, self.found != found)
+        (self.came != came && display.bytes < view.output, self.found != found)
     }
 
     fn step(&mut self, view: FeedView, display: &StreamFindings, now: Instant) -> KeeperStep {

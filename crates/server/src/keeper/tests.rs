@@ -96,6 +96,9 @@ fn what_came_and_what_was_found_is_noted_once() {
         (5, 5, (false, true)),
         (5, 5, (false, false)),
         (9, 7, (true, true)),
+        // The display may be ahead of the view: what it found isn't undone when the view follows.
+        (9, 12, (false, true)),
+        (12, 12, (false, false)),
     ] {
         let view = FeedView { output, is_over: false, is_full: false };
         let display = StreamFindings { bytes, ..StreamFindings::default() };
