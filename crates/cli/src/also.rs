@@ -15,7 +15,7 @@ use crate::choice::SettingsChoice;
 use crate::fifo::{is_fifo, open_fifo};
 use crate::file_place::followed;
 use crate::message::{print, print_problems, unwritten};
-use crate::output::{TextOutput, is_descriptor, unfollowing};
+use crate::output::{InputsRead, TextOutput, is_descriptor, unfollowing};
 use crate::signal::Signals;
 use crate::{report, terminal};
 
@@ -131,13 +131,18 @@ impl AlsoOutput {
         self.is_begun().then(|| report::line(&self.wanted.to_string(), &self.report))
     }
 
-    /// Moves a file into place; no pipeline may write to it any longer. Returns whether everything was written; a failure was reported.
-    pub(crate) fn finish(mut self) -> bool {
+    /// Moves a file into place, unless it is kept as it was because of the inputs; no pipeline may write to it any longer. Returns
+    /// whether everything was written that should be; whatever wasn't was reported.
+    pub(crate) fn finish(mut self, inputs: InputsRead) -> bool {
         self.flush();
         let output = self.output.take().and_then(Arc::into_inner).filter(|_| !self.has_failed);
         let Some(output) = output else { return false };
-        let finished = output.into_inner().unwrap_or_else(PoisonError::into_inner).finish();
-        finished.map_err(|message| print(&message)).is_ok()
+        let output = output.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if let Some(message) = output.withheld(inputs) {
+            print(&message);
+            return true;
+        }
+        output.finish().map_err(|message| print(&message)).is_ok()
     }
 }
 

@@ -28,6 +28,7 @@ use crate::folders::{all_session_folders, folders};
 use crate::input::{InputSource, OpenInput};
 use crate::live::LiveTerminal;
 use crate::message::{self, one_line, print, print_below, reason};
+use crate::output::InputsRead;
 use crate::output_paths::RunFiles;
 use crate::page_folder::Folder;
 use crate::progress::Progress;
@@ -224,12 +225,15 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         }
         if let Some((index, name)) = page {
             let page = std::mem::replace(&mut self.outputs.main, index);
-            let is_given_up = self.counts.is_cut && page.replaces().is_some();
-            let written = if is_given_up { Ok(()) } else { page.finish() };
-            match (written, &mut self.outputs.folder) {
-                (Ok(()), Some(folder)) if !is_given_up => folder.note(name, input, &pipeline),
-                (Ok(()), _) => {}
-                (Err(message), _) => self.counts.unwritten.push(message),
+            match page.withheld(InputsRead::of(self.counts.is_cut, fed.is_err())) {
+                // After a signal, the index isn't written either, and reported.
+                Some(_) if self.counts.is_cut => {}
+                Some(message) => print(&message),
+                None => match (page.finish(), &mut self.outputs.folder) {
+                    (Ok(()), Some(folder)) => folder.note(name, input, &pipeline),
+                    (Ok(()), None) => {}
+                    (Err(message), _) => self.counts.unwritten.push(message),
+                },
             }
         }
         self.outputs.print_journal(&self.engines.main);
@@ -295,9 +299,11 @@ impl<'a, 'w> FormatRun<'a, 'w> {
     pub(crate) fn finish(self) -> (u8, Report) {
         let lacks_output = self.lacks_output();
         let Self { args, engines, signals, outputs, mut counts, .. } = self;
-        let is_cut = counts.is_cut || signals.caught().is_some() && counts.begun < args.files.len();
+        let is_stopped = counts.is_cut || signals.caught().is_some() && counts.begun < args.files.len();
+        // An index lists the pages that there are.
+        let is_damaged = counts.has_unread_input && outputs.folder.is_none();
         let unwritten = std::mem::take(&mut counts.unwritten);
-        let (counts_of_also, is_written) = outputs.finish(unwritten, is_cut);
+        let (counts_of_also, is_written) = outputs.finish(unwritten, InputsRead::of(is_stopped, is_damaged));
         let journal = engines.main.journal();
         if journal.unreported() > 0 {
             let failures = if journal.unreported() == 1 { "failure" } else { "failures" };

@@ -168,6 +168,20 @@ impl TextOutput {
         }
     }
 
+    /// Why the file isn't replaced by the text, if it isn't: incomplete text would look complete. Text of a damaged input becomes no
+    /// better, so only a file that has text already is kept from it.
+    pub(crate) fn withheld(&self, inputs: InputsRead) -> Option<String> {
+        let file = self.replaces()?;
+        let has_text = || fs::metadata(file).is_ok_and(|metadata| metadata.len() > 0);
+        let is_withheld = match inputs {
+            InputsRead::Whole => false,
+            InputsRead::Damaged => has_text(),
+            InputsRead::Stopped => true,
+        };
+        let why = "not written, because the input was not read to its end";
+        is_withheld.then(|| format!("{}: {why}", file.display()))
+    }
+
     /// Clears a terminal.
     pub(crate) fn clear(&mut self) {
         if !self.is_out_of_sight() {
@@ -291,6 +305,27 @@ impl Destination {
         match self {
             Self::Stdout(_) | Self::Screen(_) => "standard output".to_owned(),
             Self::File(replacement) => replacement.target.display().to_string(),
+        }
+    }
+}
+
+/// How far the inputs of a run were read.
+#[derive(Clone, Copy)]
+pub(crate) enum InputsRead {
+    /// To their ends.
+    Whole,
+    /// One could not be read, or not to its end.
+    Damaged,
+    /// Up to a signal.
+    Stopped,
+}
+
+impl InputsRead {
+    pub(crate) fn of(is_stopped: bool, is_damaged: bool) -> Self {
+        match (is_stopped, is_damaged) {
+            (true, _) => Self::Stopped,
+            (false, true) => Self::Damaged,
+            (false, false) => Self::Whole,
         }
     }
 }

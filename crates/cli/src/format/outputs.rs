@@ -13,7 +13,7 @@ use crate::assets::Assets;
 use crate::exit_code::{OUTPUT, USAGE};
 use crate::live::{self, LiveTerminal};
 use crate::message::{print, print_messages};
-use crate::output::TextOutput;
+use crate::output::{InputsRead, TextOutput};
 use crate::output_paths::{OutputPaths, RunFiles};
 use crate::page_folder::Folder;
 use crate::screen::Screen;
@@ -162,16 +162,13 @@ impl FormatOutputs {
     }
 
     /// Finishes each output, even if another failed, and reports failures to write, after the earlier ones in `unwritten`. Returns the
-    /// counts of further outputs, and whether everything was written. `is_cut`: whether an input was not read to its end.
-    pub(super) fn finish(mut self, mut unwritten: Vec<String>, is_cut: bool) -> (Vec<String>, bool) {
+    /// counts of further outputs, and whether everything was written that should be.
+    pub(super) fn finish(mut self, mut unwritten: Vec<String>, inputs: InputsRead) -> (Vec<String>, bool) {
         if let Some(folder) = &self.folder {
             folder.write_index(&mut self.main);
         }
-        match self.main.replaces().filter(|_| is_cut) {
-            // Incomplete output doesn't get its final name: it would look complete.
-            Some(file) => {
-                print(&format!("{}: not written, because the input was not read to its end", file.display()));
-            }
+        match self.main.withheld(inputs) {
+            Some(message) => print(&message),
             None => unwritten.extend(self.main.finish().err()),
         }
         unwritten.extend(self.assets.as_ref().and_then(|assets| assets.failure()));
@@ -181,7 +178,7 @@ impl FormatOutputs {
         }
         let is_copy_broken = self.tee.as_ref().is_some_and(Tee::has_failed);
         let counts = self.also.iter().filter_map(AlsoOutput::counts).collect();
-        let is_beside_whole = self.also.into_iter().map(AlsoOutput::finish).fold(true, |all, one| all & one);
+        let is_beside_whole = self.also.into_iter().fold(true, |all, also| also.finish(inputs) & all);
         (counts, unwritten.is_empty() && !is_copy_broken && is_beside_whole)
     }
 }

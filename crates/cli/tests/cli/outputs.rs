@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
+use crate::inputs::gzip;
 use crate::program::{FAILED_SESSION, Folder, SESSION, reply};
 #[cfg(unix)]
 use crate::program::{Running, Signal, draft, has_program, send, until};
@@ -231,6 +232,7 @@ fn a_signal_amid_a_file_leaves_the_output_as_it_was() {
     for (arguments, output, signal, code) in [
         ("--set limits.line=100000 long.jsonl -o out", "out", Signal::TERM, 143),
         ("--set limits.line=100000 long.jsonl s.jsonl -o out", "out", Signal::INT, 130),
+        ("--set limits.line=100000 long.jsonl --also text=out", "out", Signal::INT, 130),
         (
             "--set limits.line=100000 long.jsonl s.jsonl --to html -o pages",
             "pages/index.html",
@@ -287,6 +289,51 @@ fn an_input_that_fails_amid_reading_is_named_and_is_an_error() {
             "{arguments}: {outcome:?}"
         );
     }
+}
+
+#[test]
+fn text_of_a_damaged_input_replaces_no_text() {
+    let archive = gzip(SESSION.as_bytes());
+    let folder = Folder::with(&[("s.jsonl", SESSION)]);
+    std::fs::write(folder.path("cut.gz"), &archive[..archive.len() - 1]).unwrap();
+    let damaged = "streamfmt: cut.gz: the gzip archive is damaged: it ends too early\n";
+    let kept = |name: &str| {
+        let place = folder.path(name).canonicalize().unwrap();
+        format!("streamfmt: {}: not written, because the input was not read to its end\n", place.display())
+    };
+    for (inputs, to) in [
+        ("cut.gz", "text"),
+        ("cut.gz", "items"),
+        ("cut.gz", "html"),
+        ("s.jsonl cut.gz", "text"),
+        ("cut.gz s.jsonl", "text"),
+    ] {
+        folder.write("out", "before");
+        folder.run(&format!("{inputs} --to {to} -o out")).expect(2, &format!("{damaged}{}", kept("out")));
+        assert_eq!(folder.read("out"), "before", "{inputs} {to}");
+        for known in [None, Some("")] {
+            std::fs::remove_file(folder.path("out")).unwrap();
+            known.inspect(|text| folder.write("out", text));
+            folder.run(&format!("{inputs} --to {to} -o out")).expect(2, damaged);
+            assert!(folder.read("out").contains("First reply."), "{inputs} {to} {known:?}");
+        }
+    }
+
+    folder.write("beside", "before");
+    std::fs::remove_file(folder.path("out")).unwrap();
+    let arguments = "cut.gz -o out --also text=beside";
+    folder.run(arguments).expect(2, &format!("{damaged}{}", kept("beside")));
+    assert_eq!((folder.read("out").is_empty(), &*folder.read("beside")), (false, "before"));
+
+    // Of several pages, the others are written.
+    std::fs::create_dir(folder.path("pages")).unwrap();
+    for name in ["cut", "s", "index"] {
+        folder.write(&format!("pages/{name}.html"), "before");
+    }
+    let message = format!("{damaged}{}", kept("pages/cut.html"));
+    folder.run("cut.gz s.jsonl --to html -o pages/").expect(2, &message);
+    let is_kept = |name: &str| folder.read(&format!("pages/{name}.html")) == "before";
+    assert_eq!(["cut", "s", "index"].map(is_kept), [true, false, false]);
 }
 
 #[cfg(unix)]
