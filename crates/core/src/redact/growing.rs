@@ -190,6 +190,11 @@ mod tests {
             ("a\n-----BEGIN RSA PRIVATE KEY-----\nMII\n(odd)\n", "a"),
             ("a\nkey: -----BEG\u{1b}[0mIN PRIVATE KEY-----\nMII\n", "a"),
             (&format!("a\n{KEY_TEXT}\nb\nc"), &format!("a\n{KEY_TEXT}\nb")),
+            // After a key that has ended, another one.
+            (
+                &format!("a\n{KEY_TEXT}\nb\n-----BEGIN RSA PRIVATE KEY-----\nMII\n(odd)\n"),
+                &format!("a\n{KEY_TEXT}\nb"),
+            ),
             ("-----BEGIN PUBLIC KEY-----\nMII\n", "-----BEGIN PUBLIC KEY-----\nMII"),
         ] {
             assert_eq!(redactor().settled(text, 0).as_str(), shown, "{text:?}");
