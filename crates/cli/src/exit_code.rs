@@ -15,6 +15,8 @@ pub(crate) const OUTPUT: u8 = 74;
 /// Added to the number of the signal that ended the program.
 pub(crate) const SIGNAL: u8 = 128;
 /// The command can't be executed.
+#[cfg(unix)]
 pub(crate) const NOT_EXECUTABLE: u8 = 126;
 /// There is no such command.
+#[cfg(unix)]
 pub(crate) const NOT_FOUND: u8 = 127;

@@ -291,6 +291,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
     }
 
     /// Whether an agent could not save all that it should keep of its session.
+    #[cfg(unix)]
     pub(crate) fn has_lost_writes(&self) -> bool {
         self.counts.total.unsaved > 0
     }

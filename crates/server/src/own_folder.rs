@@ -1,6 +1,8 @@
 //! Folders that one user has to himself: what is in them is private, and nobody else may replace it.
 
-use std::fs::{self, DirBuilder};
+#[cfg(unix)]
+use std::fs;
+use std::fs::DirBuilder;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::{error, fmt};
