@@ -370,6 +370,16 @@ fn a_json_escape_is_read_as_its_character() {
 }
 
 #[test]
+fn a_backslash_that_begins_no_escape_is_passed_over() {
+    let token = token("npm_", "aB3dE6", 6);
+    for before in [r#"{"a":"\q "#, r#"{"a":"\u12 "#, r#"{"a":"\é "#, r#"\{"a":""#, r#"\é"a":""#] {
+        let mut json = format!("{before}{token}\"}}");
+        redactor(&Redaction::secrets()).json(&mut json);
+        assert_eq!(json, format!("{before}[redacted npm-token]\"}}"));
+    }
+}
+
+#[test]
 fn a_cut_secret_is_still_recognised() {
     let cut = format!("{}…", &token("ghp_", "a1B2", 9)[..12]);
     assert_eq!(secret(&cut), "[redacted github-token]…");
