@@ -185,6 +185,8 @@ impl Automaton {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::LazyLock;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -220,13 +222,20 @@ mod tests {
         assert_eq!(matches("(?:[ab]{1,20}a){1,20}c", &drawn), Err(ScanOverrun), "a state for each byte");
     }
 
+    /// Patterns, each as it is searched here and as the library does it.
+    static BOTH_WAYS: LazyLock<Vec<(&str, CountedRegex, Regex)>> = LazyLock::new(|| {
+        let patterns = [r"\ba+", "a.*b|1", "(?s)a.*?b", "^b", r"1\b", r"\w+$", "(a)|(b)", r"[^é]é"];
+        let both =
+            |pattern| (pattern, CountedRegex::new(pattern, 128 << 10).unwrap(), Regex::new(pattern).unwrap());
+        patterns.map(both).into()
+    });
+
     proptest! {
         #[test]
         fn the_same_is_found_as_without_counting(text in "[ab1é \n]{0,30}", at in 0..10_usize) {
-            for pattern in [r"\ba+", "a.*b|1", "(?s)a.*?b", "^b", r"1\b", r"\w+$", "(a)|(b)", r"[^é]é"] {
-                let regex = CountedRegex::new(pattern, 128 << 10).unwrap();
-                let found = regex.captures_at(text.as_bytes(), at.min(text.len()), &mut ScanBudget::new(u64::MAX)).unwrap();
-                let want = Regex::new(pattern).unwrap().captures_at(text.as_bytes(), at.min(text.len()));
+            for (pattern, counted, plain) in &*BOTH_WAYS {
+                let found = counted.captures_at(text.as_bytes(), at.min(text.len()), &mut ScanBudget::new(u64::MAX)).unwrap();
+                let want = plain.captures_at(text.as_bytes(), at.min(text.len()));
                 let ranges = |found: Option<Captures<'_>>| found.map(|found| {
                     found.iter().map(|part| part.map(|part| part.range())).collect::<Vec<_>>()
                 });
