@@ -120,6 +120,8 @@ fn text_that_only_looks_random_stays() {
         "Token::new(kind)",
         "https://example.com:8080/a@b",
         "http://localhost:3000/users/@me",
+        "http://localhost:300…",
+        "image://shop:latest/x",
         "git@github.com:ada/shop.git and ssh://git@host/x",
         "class=\"sk-fading-circle sk-circle12 task-runner\"",
         "the secret of success: 10 years",
