@@ -16,7 +16,7 @@ use streamfmt_core::text::Text;
 const MAX_PROMPTS: usize = 500;
 /// The most tools that are named for a prompt.
 const MAX_TOOLS: usize = 4;
-/// The most tools that are counted for a prompt.
+/// The most tools that are told apart for a prompt.
 const MAX_COUNTED: usize = 64;
 
 /// Collects the prompts.
@@ -33,6 +33,8 @@ struct ListedPrompt {
     title: String,
     /// The number of calls of each tool.
     tools: IndexMap<Text, u64>,
+    /// The number of calls of further tools.
+    other_calls: u64,
     added: u64,
     removed: u64,
     failed: u64,
@@ -50,6 +52,7 @@ impl Contents {
                 anchor: page::anchor(entry.id.as_str()),
                 title: headline(&entry.view).unwrap_or_else(|| "Prompt".to_owned()),
                 tools: IndexMap::new(),
+                other_calls: 0,
                 added: 0,
                 removed: 0,
                 failed: 0,
@@ -62,6 +65,7 @@ impl Contents {
             {
                 *prompt.tools.entry(tool.clone()).or_default() += 1;
             }
+            (Kind::Call, Some(_)) => prompt.other_calls += 1,
             (Kind::Result, _) => {
                 prompt.failed += u64::from(entry.is_failed());
                 prompt.added += changed(&entry.view.title, "change.add".into());
@@ -102,7 +106,7 @@ impl ListedPrompt {
         for (tool, count) in tools.iter().take(MAX_TOOLS) {
             let _ = write!(text, " · {}\u{a0}{}", &*figures::count(*count), tool.as_str());
         }
-        let more: u64 = tools.iter().skip(MAX_TOOLS).map(|(_, count)| count).sum();
+        let more = self.other_calls + tools.iter().skip(MAX_TOOLS).map(|(_, count)| count).sum::<u64>();
         if more > 0 {
             let _ = write!(text, " · {}\u{a0}more", &*figures::count(more));
         }
@@ -128,4 +132,54 @@ fn changed(title: &Line, role: Role) -> u64 {
         digits.parse::<u64>().ok()
     });
     numbers.fold(0, u64::saturating_add)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::html::out::written;
+    use streamfmt_core::entry::{Block, View};
+
+    fn prompt(text: &str) -> Entry {
+        Entry::new("p", Kind::Prompt, View::of(vec![Block::prose("prompt", text)]))
+    }
+
+    fn call(tool: &str) -> Entry {
+        Entry { tool: Some(Text::clean(tool)), ..Entry::new("c", Kind::Call, View::default()) }
+    }
+
+    /// The rows of the list: their texts without markup.
+    fn rows(entries: impl IntoIterator<Item = Entry>) -> Vec<String> {
+        let mut contents = Contents::default();
+        entries.into_iter().for_each(|entry| contents.note(&entry));
+        let list = written(|out| contents.write(out));
+        let text_of =
+            |row: &str| row.split('<').filter_map(|part| part.split_once('>')).map(|it| it.1).collect();
+        list.lines().filter(|row| row.starts_with("<li")).map(text_of).collect()
+    }
+
+    #[test]
+    fn prompts_beyond_the_limit_are_counted_and_their_calls_belong_to_no_other() {
+        for (more, last) in [(0, None), (1, Some("1 more prompt")), (2, Some("2 more prompts"))] {
+            let turn = |number: usize| [prompt(&format!("Prompt {number}")), call("Read")];
+            let rows = rows((0..MAX_PROMPTS + more).flat_map(turn));
+            for (number, row) in rows[..MAX_PROMPTS].iter().enumerate() {
+                assert_eq!(*row, format!("Prompt {number}  · 1\u{a0}Read"));
+            }
+            assert_eq!(rows[MAX_PROMPTS..], last.map(str::to_owned).into_iter().collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn of_the_tools_of_a_prompt_the_most_used_are_named_and_all_other_calls_counted() {
+        let named = " · 2\u{a0}t0 · 1\u{a0}t1 · 1\u{a0}t2 · 1\u{a0}t3";
+        for (tools, more) in [(MAX_TOOLS, 0), (MAX_TOOLS + 1, 1), (MAX_COUNTED, 60), (MAX_COUNTED + 2, 64)] {
+            // The first tool is called twice, the second one beyond the limit three times.
+            let called = (0..tools).chain([0]).chain((MAX_COUNTED + 1..tools).flat_map(|tool| [tool, tool]));
+            let calls = called.map(|tool| call(&format!("t{tool}")));
+            let rows = rows([prompt("p")].into_iter().chain(calls).chain([prompt("q")]));
+            let more = if more == 0 { String::new() } else { format!(" · {more}\u{a0}more") };
+            assert_eq!(rows, [format!("p {named}{more}"), "q".to_owned()], "{tools} tools");
+        }
+    }
 }
