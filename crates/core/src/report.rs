@@ -102,3 +102,30 @@ pub(crate) fn count(counts: &mut BTreeMap<String, u64>, name: &str) {
         *counts.entry(name).or_default() += 1;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_beyond_the_limit_are_counted_together() {
+        let mut counts = BTreeMap::new();
+        for number in 0..MAX_NAMES + 3 {
+            count(&mut counts, &format!("name {number}"));
+        }
+        count(&mut counts, "name 0");
+        assert_eq!((counts.len(), counts["others"]), (MAX_NAMES + 1, 3));
+        assert_eq!((counts["name 0"], counts[&format!("name {}", MAX_NAMES - 1)]), (2, 1));
+    }
+
+    #[test]
+    fn a_long_name_is_counted_by_its_beginning() {
+        let mut counts = BTreeMap::new();
+        let most = "x".repeat(MAX_NAME);
+        for name in [&most[1..], &most, &format!("{most}y"), &format!("{most}z"), &format!("{}é", &most[1..])]
+        {
+            count(&mut counts, name);
+        }
+        assert_eq!(counts.into_iter().collect::<Vec<_>>(), [(most[1..].to_owned(), 2), (most, 3)]);
+    }
+}

@@ -66,3 +66,36 @@ pub(super) fn is_plain_notice(entry: &Entry) -> bool {
         && entry.group() == Group::Work
         && !entry.is_failed()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entry::{Block, Line, View};
+
+    #[test]
+    fn a_part_of_notices_has_limits_and_none_of_them_is_lost() {
+        for (bytes, most) in [(1, MAX_NODES), (MAX_BYTES / 4 - 1_024, 4), (MAX_BYTES / 4 + 1, 3)] {
+            let (mut tail, mut parts) = (DocumentTail::default(), Vec::new());
+            let all = 2 * most + MIN_NODES;
+            for number in 0..all {
+                let text = Block::prose("notice.info", "x".repeat(bytes).as_str());
+                let view = View { body: vec![text], ..View::titled("notice", Line::of("notice.info", "n")) };
+                let notice = Entry::new(format!("{number}"), Kind::Notice, view);
+                tail.push(Node::from(Box::new(notice)), &mut parts);
+                assert_eq!(parts.len(), number / most, "{bytes} bytes, {number} notices before");
+            }
+            tail.release(&mut parts);
+            let shown = parts.iter().map(|part| match part {
+                DocumentPart::Notices(nodes) => nodes,
+                other => panic!("{other:?}"),
+            });
+            let (mut sizes, mut ids) = (Vec::new(), Vec::new());
+            for nodes in shown {
+                sizes.push(nodes.len());
+                ids.extend(nodes.iter().map(|node| node.entry.id.to_string()));
+            }
+            assert_eq!(sizes, [most, most, MIN_NODES], "{bytes} bytes");
+            assert_eq!(ids, (0..all).map(|number| number.to_string()).collect::<Vec<_>>());
+        }
+    }
+}

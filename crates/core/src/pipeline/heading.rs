@@ -35,3 +35,26 @@ impl WaitingHeading {
         self.entries.len() > MAX_ENTRIES || self.bytes > MAX_BYTES
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entry::{Block, View};
+    use crate::item::Kind;
+
+    #[test]
+    fn a_heading_waits_for_a_limited_number_of_entries_and_bytes() {
+        for (bytes, most) in [(1, MAX_ENTRIES), (MAX_BYTES / 4 - 1_024, 4), (MAX_BYTES / 4 + 1, 3)] {
+            let of_bytes = |bytes: usize| {
+                let text = Block::prose("reply", "x".repeat(bytes).as_str());
+                Box::new(Entry::new("e", Kind::Reply, View::of(vec![text])))
+            };
+            let mut waiting = WaitingHeading::new(&Item::new("h", Kind::Notice, 1), of_bytes(1));
+            for number in 1..=most {
+                assert!(!waiting.push(of_bytes(bytes), false), "{number} of {bytes} bytes may wait");
+            }
+            assert!(waiting.push(of_bytes(bytes), false), "{bytes} bytes");
+            assert_eq!(waiting.entries.len(), most + 1, "the last one is kept, too");
+        }
+    }
+}

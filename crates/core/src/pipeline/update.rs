@@ -172,3 +172,26 @@ impl EntryStage {
         self.report.lines + u64::from(self.updates.is_ended)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entry::View;
+
+    #[test]
+    fn a_call_that_comes_after_its_result_is_answered_unless_too_many_results_came_in_between() {
+        for (others, is_answered) in [(0, true), (MAX_EARLY - 1, true), (MAX_EARLY, false)] {
+            let mut updates = PendingUpdates::new(Budget::default());
+            updates.answer(&"call".into());
+            for number in 0..others {
+                updates.answer(&format!("{number}").as_str().into());
+            }
+            assert!(updates.early.len() <= MAX_EARLY);
+            updates.put(Box::new(Entry::new("call", Kind::Call, View::default())));
+            match &updates.changes[0] {
+                EntryChange::Put { answered, .. } => assert_eq!(*answered, Some(is_answered), "{others}"),
+                other @ EntryChange::Drop(_) => panic!("{other:?}"),
+            }
+        }
+    }
+}

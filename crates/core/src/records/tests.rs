@@ -159,6 +159,18 @@ fn beyond_the_limits_of_a_tree_records_are_refused_with_the_reason() {
 }
 
 #[test]
+fn a_record_that_is_too_long_is_refused_with_the_reason() {
+    let long = |bytes: usize| {
+        let (start, end) = (r#"{"type":"project","name":""#, r#""}"#);
+        format!("{start}{}{end}", "x".repeat(bytes - start.len() - end.len()))
+    };
+    let mut tree = RecordTree::new(plan());
+    let refused = Err(RecordMisfit::Wrong("it is longer than 1024 KiB".to_owned()));
+    assert_eq!(add(&mut tree, 0, &long(MAX_RECORD + 1)), refused);
+    assert_eq!(add(&mut tree, 1, &long(MAX_RECORD)), Ok(PlacedRecord::Node));
+}
+
+#[test]
 fn orphans_are_at_the_end_and_counted_until_their_parent_comes() {
     let mut tree = tree_of(&plan(), PLAN.into_iter().rev().filter(|line| *line != PLAN[2]));
     assert_eq!(tree.orphans(), 1);

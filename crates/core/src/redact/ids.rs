@@ -46,4 +46,17 @@ mod tests {
             ["[redacted]", "[redacted]~2", "[redacted]", "[redacted]~2"]
         );
     }
+
+    #[test]
+    fn beyond_the_limit_ids_that_are_known_stay_different_and_new_ones_have_no_number() {
+        let mut ids = MaskedIds::default();
+        let mut name = |id: &str| ids.name(&id.into(), "[redacted]".to_owned()).to_string();
+        for number in 0..MAX_IDS {
+            name(&number.to_string());
+        }
+        assert_eq!(name("another"), "[redacted]");
+        assert_eq!(name("1"), "[redacted]~2");
+        assert_eq!(name(&(MAX_IDS - 1).to_string()), format!("[redacted]~{MAX_IDS}"));
+        assert_eq!(ids.numbers.len(), MAX_IDS);
+    }
 }

@@ -220,3 +220,37 @@ fn open_items_end_in_the_order_in_which_they_began() {
     let ends: Vec<_> = items.iter().map(|item| (item.id.as_str(), item.status)).collect();
     assert_eq!(ends, ["a", "b", "c", "d", "e"].map(|id| (id, Status::Cancelled)));
 }
+
+/// Outcomes of several turns may come together at the end.
+#[test]
+fn an_outcome_repeats_one_of_the_last_replies_and_what_is_older_is_shown_again() {
+    for (replies_after, is_repeated) in [(0, true), (MAX_REPLIES - 1, true), (MAX_REPLIES, false)] {
+        let say = |id: &str, kind, text: &str| Event::Put(with(item(id, kind, None), text, Vec::new()));
+        let mut events = vec![say("r", Kind::Reply, "done")];
+        for number in 0..replies_after {
+            events.push(say(&format!("r-{number}"), Kind::Reply, &format!("step {number}")));
+        }
+        events.push(say("o", Kind::Outcome, "done"));
+        let (items, _) = completed(events);
+        let outcome = items.iter().find(|item| item.kind == Kind::Outcome).unwrap();
+        assert_eq!(is_marked(outcome, "repeated"), is_repeated, "{replies_after} replies after it");
+        assert_eq!(outcome.text(), "done");
+    }
+}
+
+#[test]
+fn the_usage_of_one_of_the_last_messages_may_be_corrected_and_that_of_an_older_one_counts_again() {
+    for (messages_after, is_corrected) in [(0, true), (MAX_USAGES - 1, true), (MAX_USAGES * 2, false)] {
+        let mut session = Session::default();
+        let mut count = |id: &str, usage| {
+            session.apply(Event::Usage { message: Id::from(id), usage }, |_, _| {});
+            session.usage().output
+        };
+        count("m", used(1, 1));
+        for number in 0..messages_after {
+            count(&format!("m-{number}"), used(1, 1));
+        }
+        let before = messages_after as u64 + u64::from(!is_corrected);
+        assert_eq!(count("m", used(1, 50)), before + 50, "{messages_after} messages after it");
+    }
+}
