@@ -196,6 +196,7 @@ impl Writer for Summary {
 mod tests {
     use super::*;
     use streamfmt_core::entry::{Block, View};
+    use streamfmt_core::item::Status;
 
     fn reply(text: &str) -> Node {
         Node::from(Box::new(Entry::new("a", Kind::Reply, View::of(vec![Block::prose("reply", text)]))))
@@ -222,5 +223,44 @@ mod tests {
         );
         assert!(!summary(&["First.", "Second."]).contains("left out"));
         assert!(summary(&[&"x".repeat(1 << 20)]).contains("left out here"));
+    }
+
+    /// The summary of so many failed calls, each with a result of so many lines.
+    fn summary_of_failures(count: usize, lines: usize) -> String {
+        let (mut writer, mut out) = (Summary::default(), String::new());
+        for number in 0..count {
+            let call = Entry::new(format!("c-{number}"), Kind::Call, View::default());
+            let text = (0..lines).map(|line| format!("{number}: line {line}\n")).collect::<Vec<_>>().concat();
+            let result = View::of(vec![Block::text("result", text.as_str())]);
+            let result = Entry { status: Status::Failed, ..Entry::new("r", Kind::Result, result) };
+            let node = Node { result: Some(Box::new(result)), ..Node::from(Box::new(call)) };
+            writer.node(&node, &mut out).expect("written");
+        }
+        writer.end(&mut out).expect("written");
+        out
+    }
+
+    #[test]
+    fn failures_beyond_the_limit_are_counted() {
+        for (count, more) in [
+            (MOST_FAILURES, None),
+            (MOST_FAILURES + 1, Some("1 more failure")),
+            (13, Some("3 more failures")),
+        ] {
+            let out = summary_of_failures(count, 1);
+            let shown = (0..count).filter(|number| out.contains(&format!("{number}: line 0")));
+            assert_eq!(shown.collect::<Vec<_>>(), (0..MOST_FAILURES).collect::<Vec<_>>(), "{out}");
+            let left_out = out.lines().find(|line| line.ends_with(" left out here"));
+            assert_eq!(left_out, more.map(|more| format!("{more} left out here")).as_deref(), "{out}");
+        }
+    }
+
+    #[test]
+    fn of_a_long_failure_the_beginning_is_kept_and_the_cut_is_visible() {
+        let out = summary_of_failures(1, 2_000);
+        assert!(out.contains("0: line 0\n") && !out.contains("line 1999"), "{out}");
+        assert!(out.len() < 2 * MOST_BYTES_OF_FAILURE && out.contains("lines more"), "{out}");
+        let out = summary_of_failures(1, 100);
+        assert!(out.contains("line 99") && !out.contains("lines more"), "{out}");
     }
 }

@@ -329,3 +329,18 @@ fn an_empty_page_is_complete() {
     let page = page(&[]);
     assert!(page.contains("<h1>Agent session</h1>") && !page.contains("<section id=\"answer\""));
 }
+
+#[test]
+fn raw_lines_share_blocks_of_a_limited_length_and_each_is_there_once() {
+    for (lines, blocks) in [(3, &[3][..]), (1_000, &[1_000]), (2_002, &[1_000, 1_000, 2])] {
+        let line = |number| View::of(vec![Block::text("raw", format!("line {number}.").as_str())]);
+        let entries = (0..lines).map(|number| entry(&format!("l-{number}"), Kind::Unknown, line(number)));
+        let page = page(&entries.collect::<Vec<_>>());
+        let shown = page.split("<pre tabindex=\"0\"><code>").skip(1);
+        let shown: Vec<Vec<&str>> =
+            shown.map(|block| between(block, "", "</code></pre>").lines().collect()).collect();
+        assert_eq!(shown.iter().map(Vec::len).collect::<Vec<_>>(), blocks);
+        let expected: Vec<_> = (0..lines).map(|number| format!("line {number}.")).collect();
+        assert_eq!(shown.concat(), expected);
+    }
+}

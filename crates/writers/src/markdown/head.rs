@@ -143,3 +143,24 @@ impl Markdown {
 fn facts_begin(text: &str) -> bool {
     !text.starts_with(|ch: char| ch.is_ascii_digit() || ch == '$')
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use streamfmt_core::entry::{Block, View};
+
+    #[test]
+    fn the_head_keeps_the_first_prompt_unless_it_is_long() {
+        for (bytes, is_kept) in [(1, true), (MAX_PROMPT - 1_024, true), (MAX_PROMPT + 1, false)] {
+            let prompt = || {
+                let text = Block::prose("prompt", "x".repeat(bytes).as_str());
+                Node::from(Box::new(Entry::new("p", Kind::Prompt, View::of(vec![text]))))
+            };
+            let mut head = KeptHead::default();
+            let (first, second) = (prompt(), prompt());
+            assert_eq!(head.keep(&first).is_none(), is_kept, "{bytes} bytes");
+            assert_eq!(head.prompt.is_some(), is_kept, "{bytes} bytes");
+            assert!(head.keep(&second).is_some(), "a second prompt stays at its place");
+        }
+    }
+}
