@@ -519,6 +519,10 @@ impl TokenCounts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::claude::CLAUDE;
+    use streamfmt_core::budget::Budget;
+    use streamfmt_core::dialect::{Decoder, Input};
+    use streamfmt_core::json::Record;
 
     #[test]
     fn a_notice_is_an_echo_only_if_the_result_of_a_call_reports_the_same() {
@@ -539,6 +543,33 @@ mod tests {
             notice.data.push(("exit", Fact::Int(exit)));
             let marked = echo(notice).fact("echo").and_then(FactRef::bool);
             assert_eq!(marked, is_echo.then_some(true), "{event} {hook} {exit} {words}");
+        }
+    }
+
+    #[test]
+    fn a_failed_call_was_denied_unless_the_user_stopped_it() {
+        for (text, is_error, facts) in [
+            ("not allowed here", true, (true, false)),
+            ("The user doesn't want to proceed with this tool use.", true, (false, true)),
+            ("not allowed here", false, (false, false)),
+        ] {
+            let line = format!(
+                r#"{{"type":"user","message":{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"t","is_error":{is_error},"content":"{text}"}}]}},"tool_result_meta":[{{"id":"t","permission_decision":{{"decision":"reject"}}}}]}}"#
+            );
+            let record = &Record::from_line(line).unwrap();
+            let input = Input {
+                record,
+                value: record.root(),
+                line: 1,
+                parent: None,
+                origin: None,
+                shows_minor: false,
+            };
+            let mut out = Vec::new();
+            Claude::new(&CLAUDE, Budget::default()).decode(input, &mut out);
+            let [Event::Put(result)] = &out[..] else { panic!("{out:?}") };
+            let has = |name: &str| result.fact(name).is_some();
+            assert_eq!((has("denied"), has("stopped")), facts, "{text}, error {is_error}");
         }
     }
 }

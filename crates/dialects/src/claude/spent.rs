@@ -173,5 +173,8 @@ mod tests {
         // A compaction.
         assert_eq!(turn(2.5, 0, 320, (0.5, 20)), (Some(0.5), Some(0)));
         assert_eq!(turn(2.75, 750, 330, (0.25, 10)), (Some(0.25), Some(50)));
+        // A process that counts from 0, and has no time yet.
+        assert_eq!(turn(0.5, 0, 20, (0.5, 20)), (Some(0.5), Some(0)));
+        assert_eq!(turn(0.75, 50, 30, (0.25, 10)), (Some(0.25), Some(50)));
     }
 }
