@@ -218,8 +218,9 @@ fn format<'a>(engine: &Engine, pieces: impl Iterator<Item = &'a [u8]>) -> String
     out
 }
 
-/// Written down again on purpose: what the program takes for harmful is not asked here.
-fn assert_harmless(text: &str) {
+/// Panics if a text contains a character with power. Which ones these are is written down again on purpose: what the program takes for
+/// harmful is not asked here.
+pub fn assert_harmless(text: &str) {
     let is_harmful = |ch: char| {
         matches!(ch,
             '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{ad}' | '\u{61c}' | '\u{200b}'

@@ -510,7 +510,10 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_is_lost_uncounted(
-            texts in proptest::collection::vec("[a-cé👨\u{200d}👩\u{301}\n🏴\u{e0067}\u{e007f}]{0,40}", 0..4),
+            texts in prop_oneof![
+                proptest::collection::vec("[a-cé👨\n]{0,40}", 0..4),
+                proptest::collection::vec("[a-cé👨\u{200d}👩\u{301}\n🏴\u{e0067}\u{e007f}]{0,40}", 0..4),
+            ],
             lines in proptest::option::of(0usize..6),
             bytes in proptest::option::of(0usize..50),
             keep in prop_oneof![Just(Keep::Head), Just(Keep::Tail), Just(Keep::HeadTail)],
@@ -528,7 +531,8 @@ mod tests {
                 }
             }
             // A joiner that is separated from its character is replaced, which takes more bytes.
-            prop_assert!(kept + gone >= whole, "{kept} + {gone} < {whole}");
+            let may_grow = texts.concat().contains(['\u{200d}', '\u{301}', '\u{e0067}', '\u{e007f}']);
+            prop_assert!(kept + gone == whole || may_grow && kept + gone > whole, "{kept} + {gone} of {whole}");
             if let (Some(bytes), true) = (bytes, keep == Keep::Head) {
                 prop_assert!(kept <= bytes || gone == 0);
             }

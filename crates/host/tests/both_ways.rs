@@ -174,8 +174,11 @@ fn items_can_be_parts_of_what_is_serialised() {
 }
 
 /// What may stand where something else was expected.
+/// A text with characters that steer or hide.
+const DIRTY: &str = "a\u{1b}[2J\u{9b}31m\u{202e}b\u{0}\r\nc\u{7f}\u{2028}\u{e0041}\u{200b}";
+
 fn hostile_values() -> [Value; 14] {
-    let dirty = "a\u{1b}[2J\u{9b}31m\u{202e}b\u{0}\r\nc\u{7f}\u{2028}\u{e0041}\u{200b}";
+    let dirty = DIRTY;
     let roles = "tool.name<script>\u{1b}";
     [
         Value::Null,
@@ -229,6 +232,8 @@ fn assert_clean(view: &View, of: &str) {
     }
     texts(&serde_json::to_value(view).unwrap(), &mut |text| {
         assert_eq!(Text::clean(text).as_str(), text, "{of}");
+        let power = text.chars().find(|ch| !ch.is_ascii_graphic() && *ch != '\n' && DIRTY.contains(*ch));
+        assert_eq!(power, None, "{text:?} of {of}");
     });
     spans([&view.title], of);
     for block in &view.body {

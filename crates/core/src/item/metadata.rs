@@ -210,6 +210,22 @@ mod tests {
     }
 
     #[test]
+    fn bytes_are_written_in_base_64_as_others_do() {
+        let digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        // The bits of the numbers of all digits in turn.
+        let bits = (0..64).flat_map(|number| (0..6).rev().map(move |bit| number >> bit & 1));
+        let bits: Vec<u8> = bits.collect();
+        let all: Vec<u8> =
+            bits.chunks(8).map(|byte| byte.iter().fold(0, |byte, bit| byte << 1 | bit)).collect();
+        for (bytes, base64) in
+            [(&b""[..], ""), (b"f", "Zg=="), (b"fo", "Zm8="), (b"foo", "Zm9v"), (&all, digits)]
+        {
+            assert_eq!(encoded(bytes), base64);
+            assert_eq!(decoded(base64), bytes, "{base64}");
+        }
+    }
+
+    #[test]
     fn any_bytes_end_somewhere() {
         for start in [&b"\x89PNG\r\n\x1a\n"[..], b"\xff\xd8\xff", b"GIF89a", b"RIFF"] {
             for length in 0..80_u8 {

@@ -1,6 +1,7 @@
 //! What grows must stop: a stream of any length leaves a bounded trace, and what was cut is told.
 
 use serde_json::json;
+use streamfmt::core::pipeline::{Pipeline, Setup};
 
 use crate::{call, engine, full, reply, reply_with, result, run};
 
@@ -116,4 +117,37 @@ fn counted_names_are_short() {
     let line = json!({"type": name, "session_id": "s-1"});
     let report = run(&engine("text", "default", None), format!("{}{line}\n", reply("x")).as_bytes()).1;
     assert!(report.unknown.keys().all(|name| name.len() < 1_000));
+}
+
+/// A history whose model is known only from its first reply, behind so many prompts of so many bytes.
+#[test]
+fn a_heading_waits_for_its_model_up_to_a_limit_and_what_waits_with_it_is_shown_in_order() {
+    let line = |number: usize, kind: &str, message: serde_json::Value| {
+        let line = json!({"type": kind, "uuid": format!("u-{number}"), "sessionId": "s-1", "cwd": "/home/dev/shop",
+            "version": "2.1.332", "timestamp": "2026-07-01T00:00:00.000Z", "message": message});
+        format!("{line}\n")
+    };
+    for (prompts, bytes, is_named) in [(3, 10, true), (62, 10, true), (100, 10, false), (8, 200_000, false)] {
+        let text = |number: usize| format!("prompt {number} {}", "x".repeat(bytes));
+        let mut input: String = (0..prompts)
+            .map(|number| line(number, "user", json!({"role": "user", "content": text(number)})))
+            .collect();
+        let reply = json!({"id": "m", "role": "assistant", "model": "claude-opus-5-5", "content": [{"type": "text", "text": "Done."}]});
+        input += &line(prompts, "assistant", reply);
+        let setup = Setup { is_whole: true, ..engine("text", "full", None).setup() };
+        let (mut pipeline, mut out) = (Pipeline::new(setup), String::new());
+        pipeline.push(input.as_bytes(), &mut out).unwrap();
+        pipeline.finish(&mut out).unwrap();
+        let heading = out.lines().next().unwrap();
+        assert!(heading.contains("/shop"), "{heading}");
+        assert_eq!(
+            heading.contains("claude-opus-5-5"),
+            is_named,
+            "{prompts} prompts of {bytes} bytes: {heading}"
+        );
+        let shown = out.split("prompt ").skip(1);
+        let numbers = shown.map(|rest| rest.split_once(' ').unwrap().0.parse::<usize>().unwrap());
+        assert_eq!(numbers.collect::<Vec<_>>(), (0..prompts).collect::<Vec<_>>());
+        assert!(out.contains("Done."));
+    }
 }

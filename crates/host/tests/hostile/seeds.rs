@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 #[path = "../../../../fuzz/src/targets.rs"]
 #[expect(unreachable_pub, reason = "it is a crate of its own elsewhere")]
 #[cfg_attr(not(all(feature = "native", unix)), expect(dead_code, reason = "one target needs native plugins"))]
-mod targets;
+pub(crate) mod targets;
 
 /// What is put into seeds: what parsers and terminals find interesting.
 const PIECES: [&[u8]; 24] = [
