@@ -101,5 +101,13 @@ mod tests {
         assert_eq!(cleaned("Bash", text), text);
         let text = "Monitor started (task b, expires in 5s; you get one notice at expiry). You will be notified on each event.";
         assert_eq!(cleaned("Monitor", text), "Monitor started (task b, expires in 5s)");
+        for (tool, advice) in [
+            ("CronCreate", " Use CronDelete to cancel sooner."),
+            ("EnterWorktree", " Use ExitWorktree to leave mid-session."),
+            ("ScheduleWakeup", " If you armed a Monitor for this loop, stop it."),
+            ("SendMessage", "\nUse ListAgents to see who is there."),
+        ] {
+            assert_eq!(cleaned(tool, &format!("Done.{advice}")), "Done.", "{tool}");
+        }
     }
 }

@@ -353,4 +353,28 @@ mod tests {
         assert_eq!(cause("timed_out_ms", Fact::Int(9)), None);
         assert_eq!(cause("denied", Fact::Bool(true)), None);
     }
+
+    #[test]
+    fn how_the_user_stopped_a_call_follows_from_the_sentences_of_the_program() {
+        let refused = "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the \
+                       new_string was NOT written to the file).";
+        let waits = "STOP what you are doing and wait for the user to tell you how to proceed.";
+        let running =
+            "Correction to the text above: this call was stopped while running, not refused before it ran.";
+        for (text, words, how) in [
+            (format!("{refused} {waits}"), "", Some("stopped")),
+            (
+                format!("{refused} To tell you how to proceed, the user said:\nUse a branch."),
+                "Use a branch.",
+                Some("rejected"),
+            ),
+            (format!("{refused} {waits} {running}"), "", Some("interrupted")),
+            ("half\n[Request interrupted by user for tool use]".to_owned(), "half", Some("interrupted")),
+            ("No such file".to_owned(), "No such file", None),
+        ] {
+            let item = Item::new("x", streamfmt_core::item::Kind::Result, 1);
+            let (shown, stopped) = of_failure(&item, Text::clean(&text));
+            assert_eq!((shown.as_str(), stopped), (words, how), "{text}");
+        }
+    }
 }
