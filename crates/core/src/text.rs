@@ -419,6 +419,8 @@ mod tests {
             let (room, needed) = (text.len() + growth(&text), clean(&text).len());
             assert!((needed..=needed + needed / 3).contains(&room), "{part:?}: {room}, {needed} needed");
         }
+        // For a short text there is a guess.
+        assert!(growth(&"\0".repeat(1_000)) < 1_000);
     }
 
     #[test]

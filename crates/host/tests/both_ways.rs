@@ -173,10 +173,10 @@ fn items_can_be_parts_of_what_is_serialised() {
     assert!(read_item("{}").unwrap_err().to_string().contains("missing field `v`"));
 }
 
-/// What may stand where something else was expected.
 /// A text with characters that steer or hide.
 const DIRTY: &str = "a\u{1b}[2J\u{9b}31m\u{202e}b\u{0}\r\nc\u{7f}\u{2028}\u{e0041}\u{200b}";
 
+/// What may stand where something else was expected.
 fn hostile_values() -> [Value; 14] {
     let dirty = DIRTY;
     let roles = "tool.name<script>\u{1b}";
