@@ -411,3 +411,6 @@ fn plain(path: &Path) -> Option<String> {
     }
     Some(parts.join("/"))
 }
+
+#[cfg(test)]
+mod tests;

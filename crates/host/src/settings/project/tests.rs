@@ -1,0 +1,143 @@
+//! What counts of a project before it is trusted, and which files belong to it afterwards.
+
+use std::fs::{self, File};
+
+use super::*;
+use crate::settings::Request;
+
+/// A folder with a project and the user's own settings, removed on drop.
+struct Workplace(tempfile::TempDir);
+
+impl Workplace {
+    fn new(project: &str, user: &str) -> Self {
+        let place = Self(tempfile::TempDir::with_prefix("streamfmt-project-").unwrap());
+        place.write("project/streamfmt.toml", project);
+        place.write("config/config.toml", user);
+        place
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().canonicalize().unwrap().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn folders(&self) -> Folders {
+        let config = Some(self.path("config"));
+        Folders { work: self.path("project"), config, ..Folders::default() }
+    }
+
+    /// All settings; the project is trusted as it is, if `is_trusted`.
+    fn config(&self, is_trusted: bool) -> Config {
+        let project = || Project::find(&Files::default(), &self.folders()).unwrap().unwrap();
+        let trusted = is_trusted.then(|| project().closure().unwrap().hash());
+        Config::load(&Request { folders: Some(self.folders()), trusted, ..Request::default() })
+    }
+
+    fn closure(&self) -> Closure {
+        Project::find(&Files::default(), &self.folders()).unwrap().unwrap().closure().unwrap()
+    }
+}
+
+/// The value of a key in the settings for all profiles, and the layer that it is from.
+fn value(config: &Config, profile: &str, key: &str) -> Option<(SettingValue, SettingsLayer)> {
+    let resolved = config.resolve(&Named::of_option(profile, "--profile"));
+    let found = resolved.tree.values().find(|(path, _)| path.to_string() == key);
+    found.map(|(_, leaf)| (leaf.value.clone(), leaf.spot.document.layer))
+}
+
+/// The texts in a list.
+fn texts(value: &SettingValue) -> Vec<&str> {
+    let SettingValue::List(list) = value else { return Vec::new() };
+    list.iter().filter_map(|leaf| leaf.text()).collect()
+}
+
+#[test]
+fn an_untrusted_project_neither_adds_to_the_users_lists_nor_removes_from_them() {
+    let user = "plugins = ['cost', 'guard']\nhide = ['notice']\nallow-in-projects = ['cost', 'guard']\n";
+    for (settings, key) in [
+        ("plugins.remove = ['guard']", "plugins"),
+        ("plugins.remove = ['cost', 'guard']", "plugins"),
+        ("plugins.add = ['cost']", "plugins"),
+        ("plugins.remove = []", "plugins"),
+        ("hide.remove = ['notice']", "hide"),
+        ("hide.add = ['call']", "hide"),
+        ("only.add = ['call']", "only"),
+    ] {
+        let config = Workplace::new(settings, user).config(false);
+        let refused = &config.project().unwrap().refusals;
+        assert_eq!(
+            refused.iter().map(|refusal| refusal.key.as_str()).collect::<Vec<_>>(),
+            [key],
+            "{settings}"
+        );
+        for (key, list) in [("plugins", &["cost", "guard"][..]), ("hide", &["notice"][..])] {
+            let (value, layer) = value(&config, "default", key).unwrap();
+            assert_eq!((texts(&value), layer), (list.to_vec(), SettingsLayer::User), "{settings}");
+        }
+    }
+    // A list of its own that the user allows is no change of another.
+    let config = Workplace::new("plugins = ['cost']", user).config(false);
+    assert!(config.project().unwrap().refusals.is_empty());
+    let (value, layer) = value(&config, "default", "plugins").unwrap();
+    assert_eq!((texts(&value), layer), (vec!["cost"], SettingsLayer::Project));
+}
+
+#[test]
+fn a_file_that_a_file_names_has_the_layer_of_that_file() {
+    let names_it = "[profile.mine]\nextends = ['./more.toml']\n";
+    for (project, user, profile, layer) in [
+        (names_it, "", "mine", SettingsLayer::Project),
+        ("", names_it, "mine", SettingsLayer::User),
+        // What an option names is chosen for this run, and so is what it names in turn.
+        ("", "", "more.toml", SettingsLayer::Chosen),
+        ("", "", "first.toml", SettingsLayer::Chosen),
+    ] {
+        let place = Workplace::new(project, user);
+        for folder in ["project", "config"] {
+            place.write(&format!("{folder}/first.toml"), "extends = ['./more.toml']\n");
+            place.write(&format!("{folder}/more.toml"), "extends = ['./last.toml']\nhide = ['call']\n");
+            place.write(&format!("{folder}/last.toml"), "detail = 'lines'\n");
+        }
+        let config = place.config(true);
+        let profile = match layer {
+            SettingsLayer::Chosen => place.path("project").join(profile).display().to_string(),
+            _ => profile.to_owned(),
+        };
+        for key in ["hide", "detail"] {
+            let found = value(&config, &profile, key).map(|(_, layer)| layer);
+            assert_eq!(found, Some(layer), "{profile}: {key}");
+        }
+    }
+}
+
+#[test]
+fn a_project_leads_to_so_many_settings_files_and_no_further() {
+    let place = Workplace::new("[profile.x]\nextends = ['./1.toml']\n", "");
+    for number in 1..=MOST_FILES + 2 {
+        place.write(&format!("project/{number}.toml"), &format!("extends = ['./{}.toml']\n", number + 1));
+    }
+    let closure = place.closure();
+    let has = |number: usize| closure.files.contains_key(&format!("{number}.toml"));
+    // The last one is part of what is trusted, but what it names isn't: so it isn't used either.
+    assert_eq!([has(MOST_FILES), has(MOST_FILES + 1), has(MOST_FILES + 2)], [true, true, false]);
+    place.write("project/streamfmt.toml", &format!("[profile.x]\nextends = ['./{}.toml']\n", MOST_FILES + 2));
+    assert!(place.closure().files.contains_key(&format!("{}.toml", MOST_FILES + 2)));
+}
+
+#[test]
+fn a_project_uses_no_file_over_the_limit() {
+    for (more, is_used) in [(0, true), (1, false)] {
+        let place = Workplace::new("[tool.Bash]\nscript.label = './big.lua#label'\n", "");
+        let file = File::create(place.path("project/big.lua")).unwrap();
+        file.set_len(LARGEST_PART as u64 + more).unwrap();
+        let closure = place.closure();
+        assert_eq!(closure.files.contains_key("big.lua"), is_used, "{more}");
+        let text = trusted_text(&closure, &place.path("project/big.lua"));
+        assert_eq!(text.err(), (!is_used).then_some(FileError::Missing), "{more}");
+    }
+}
