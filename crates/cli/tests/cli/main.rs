@@ -86,3 +86,5 @@ mod themes;
 mod trust;
 mod updates;
 mod watch;
+#[cfg(unix)]
+mod written;

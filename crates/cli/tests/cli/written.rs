@@ -1,0 +1,235 @@
+//! The files that the program writes and removes: their modes, what becomes of a file in their place, and whether a symbolic link there is
+//! followed. Files of a run that is recorded, and of the server, are in tables of that crate (`serve/tests/modes.rs`, `store/remove.rs`).
+
+use std::collections::BTreeMap;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::Path;
+
+use rustix::fs::Mode;
+
+use crate::program::{Folder, SESSION};
+
+/// What becomes of a file in the place of one that is written.
+#[derive(Debug, PartialEq, Eq)]
+enum Before {
+    /// It has the new content and keeps its mode.
+    Replaced,
+    /// A new file, with the mode of one, is in its place.
+    Renewed,
+    /// The new content comes after its own, and it keeps its mode.
+    Continued,
+    /// It stays as it is: the command fails, or the file gets another name.
+    Kept,
+}
+
+/// What becomes of a symbolic link in the place of a file that is written.
+#[derive(Debug, PartialEq, Eq)]
+enum Linked {
+    /// The file that it leads to is written, and the link stays.
+    Followed,
+    /// A file is in the place of the link.
+    Replaced,
+    /// It stays and leads where it did: the command fails, or the file gets another name.
+    Kept,
+}
+
+/// One kind of file that the program writes.
+struct Writing {
+    command: &'static str,
+    file: &'static str,
+    /// The modes of new files and new folders.
+    modes: [u32; 2],
+    before: Before,
+    linked: Linked,
+}
+
+/// Whoever may read the folder may read what is written there by name.
+const OPEN: [u32; 2] = [0o644, 0o755];
+/// What a person decided, what an agent wrote and whatever names a run: nobody else's business.
+const PRIVATE: [u32; 2] = [0o600, 0o700];
+
+/// Every kind of file.
+const WRITINGS: [Writing; 19] = [
+    writing("s.jsonl -o out", "out", OPEN, Before::Replaced, Linked::Followed),
+    writing("s.jsonl --to html -o pages/", "pages/index.html", OPEN, Before::Replaced, Linked::Followed),
+    writing("s.jsonl --to html -o pages/", "pages/s.html", OPEN, Before::Replaced, Linked::Followed),
+    writing("s.jsonl --also markdown=out", "out", OPEN, Before::Replaced, Linked::Followed),
+    writing("s.jsonl --summary out", "out", OPEN, Before::Continued, Linked::Followed),
+    writing("s.jsonl --tee out", "out", PRIVATE, Before::Continued, Linked::Kept),
+    // Its name is made of its content.
+    writing(
+        "s.jsonl --to markdown -o page.md --assets pictures",
+        "pictures/6b7fa434f92a8b80aab02d9bf1a12e49.png",
+        OPEN,
+        Before::Renewed,
+        Linked::Replaced,
+    ),
+    writing("share s.jsonl -o out", "out", OPEN, Before::Replaced, Linked::Followed),
+    writing("share s.jsonl", "s.html", OPEN, Before::Kept, Linked::Kept),
+    writing("config init", "home/.config/streamfmt/config.toml", OPEN, Before::Kept, Linked::Kept),
+    writing("config init out", "out", OPEN, Before::Kept, Linked::Kept),
+    writing("plugin new demo", "demo/init.lua", OPEN, Before::Kept, Linked::Kept),
+    writing("plugin types types", "types/sf.d.lua", OPEN, Before::Replaced, Linked::Followed),
+    writing(
+        "golden bless cases",
+        "cases/one/expected/default.text.txt",
+        OPEN,
+        Before::Replaced,
+        Linked::Kept,
+    ),
+    writing(
+        "golden check cases --report junit --report-file out",
+        "out",
+        OPEN,
+        Before::Replaced,
+        Linked::Followed,
+    ),
+    writing(
+        "golden drift s.jsonl --baseline out --write-baseline",
+        "out",
+        OPEN,
+        Before::Replaced,
+        Linked::Followed,
+    ),
+    writing(
+        "trust --deny project",
+        "home/.local/state/streamfmt/trust/*",
+        PRIVATE,
+        Before::Renewed,
+        Linked::Replaced,
+    ),
+    writing("run --id-file out -- /bin/cat s.jsonl", "out", PRIVATE, Before::Replaced, Linked::Followed),
+    writing("run --log out -- /bin/cat s.jsonl", "out", PRIVATE, Before::Continued, Linked::Kept),
+];
+
+const fn writing(
+    command: &'static str,
+    file: &'static str,
+    modes: [u32; 2],
+    before: Before,
+    linked: Linked,
+) -> Writing {
+    Writing { command, file, modes, before, linked }
+}
+
+const PICTURE: &str = r#"{"type":"user","message":{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="}}]},"session_id":"s-1","uuid":"u-9"}"#;
+
+impl Writing {
+    /// A folder in which the command can run.
+    fn folder(&self) -> Folder {
+        let folder = Folder::with(&[
+            ("s.jsonl", &format!("{SESSION}{PICTURE}\n")),
+            ("cases/one/input.ndjson", SESSION),
+            ("project/streamfmt.toml", "hide = ['call']\n"),
+            ("types/x", ""),
+        ]);
+        fs::create_dir(folder.path("home")).unwrap();
+        folder
+    }
+
+    /// The same, with something in the place of the file.
+    fn folder_with(&self, put: impl FnOnce(&Folder, &Path)) -> (Folder, String) {
+        let folder = self.folder();
+        let name = match self.file.strip_suffix('*') {
+            None => self.file.to_owned(),
+            // The name is known once there is such a file.
+            Some(above) => {
+                folder.run(self.command);
+                let name = format!("{above}{}", folder.names_in(above)[0]);
+                fs::remove_file(folder.path(&name)).unwrap();
+                name
+            }
+        };
+        fs::create_dir_all(folder.path(&name).parent().unwrap()).unwrap();
+        put(&folder, &folder.path(&name));
+        (folder, name)
+    }
+}
+
+/// The modes of everything below a folder, and whether it is a folder.
+fn modes(folder: &Path, above: &str, found: &mut BTreeMap<String, (u32, bool)>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        let about = entry.metadata().unwrap();
+        let name = format!("{above}{}", entry.file_name().into_string().unwrap());
+        if about.is_dir() {
+            modes(&entry.path(), &format!("{name}/"), found);
+        }
+        found.insert(name, (about.mode() & 0o7777, about.is_dir()));
+    }
+}
+
+fn all_modes(folder: &Folder) -> BTreeMap<String, (u32, bool)> {
+    let mut found = BTreeMap::new();
+    modes(&folder.path(""), "", &mut found);
+    found
+}
+
+#[test]
+fn each_new_file_has_its_mode_and_nothing_is_left_beside_it() {
+    // With a narrower one, a missing mode would not be noticed.
+    rustix::process::umask(Mode::from_raw_mode(0o022));
+    for writing in &WRITINGS {
+        let Writing { command, file, modes: [of_file, of_folder], .. } = writing;
+        let folder = writing.folder();
+        let before = all_modes(&folder);
+        folder.run(command);
+        let new: BTreeMap<_, _> =
+            all_modes(&folder).into_iter().filter(|(name, _)| !before.contains_key(name)).collect();
+        let is_there =
+            |name: &String| file.strip_suffix('*').map_or(name == file, |above| name.starts_with(above));
+        assert!(new.keys().any(is_there), "{command}: {new:?}");
+        for (name, (mode, is_folder)) in &new {
+            assert_eq!(mode, if *is_folder { of_folder } else { of_file }, "{command}: {name} has {mode:o}");
+            assert!(!name.contains(".tmp"), "{command}: {name} is left");
+        }
+    }
+}
+
+#[test]
+fn a_file_in_the_place_of_another_is_replaced_continued_or_kept() {
+    for writing in &WRITINGS {
+        let Writing { command, modes: [of_file, _], before, .. } = writing;
+        let (folder, name) = writing.folder_with(|_, path| {
+            fs::write(path, "{}\n").unwrap();
+            fs::set_permissions(path, Permissions::from_mode(0o640)).unwrap();
+        });
+        let outcome = folder.run(command);
+        let now = fs::read(folder.path(&name)).unwrap();
+        let mode = fs::metadata(folder.path(&name)).unwrap().mode() & 0o7777;
+        let became = match (now.as_slice(), mode) {
+            (b"{}\n", 0o640) => Before::Kept,
+            (now, 0o640) if now.starts_with(b"{}\n") => Before::Continued,
+            (_, 0o640) => Before::Replaced,
+            (_, mode) => {
+                assert_eq!(mode, *of_file, "{command}: {mode:o}");
+                Before::Renewed
+            }
+        };
+        assert_eq!(became, *before, "{command}: {outcome:?}");
+    }
+}
+
+#[test]
+fn a_link_in_the_place_of_a_file_is_followed_replaced_or_kept() {
+    for writing in &WRITINGS {
+        let Writing { command, linked, .. } = writing;
+        for there in [Some("{}\n"), None] {
+            let (folder, name) =
+                writing.folder_with(|folder, path| symlink(folder.path("mine"), path).unwrap());
+            if let Some(text) = there {
+                folder.write("mine", text);
+            }
+            let outcome = folder.run(command);
+            let now = fs::read_to_string(folder.path("mine")).ok();
+            let became = match (folder.path(&name).is_symlink(), now.as_deref() == there) {
+                (true, false) => Linked::Followed,
+                (true, true) => Linked::Kept,
+                (false, true) => Linked::Replaced,
+                (false, false) => panic!("{command}: both are written"),
+            };
+            assert_eq!(became, *linked, "{command}: {there:?}: {outcome:?}");
+        }
+    }
+}
