@@ -1,9 +1,8 @@
 //! Prevents texts of the stream from acting as commands in the log of a CI service.
 //!
-//! Such services parse commands in the output: GitHub Actions `::name` at the start of a row, after any blanks,
-//! and `##[name]` anywhere; Azure and `TeamCity` `##vso[` and `##teamcity[`; GitLab `section_start:1`.
-//! So a text of the stream could fold rows, mask words or fake a failed step. This module inserts a blank into
-//! the beginning of each such command.
+//! Such services parse commands in the output: GitHub Actions `::name` at the start of a row, after any blanks, and `##[name]` anywhere;
+//! Azure and `TeamCity` `##vso[` and `##teamcity[`; GitLab `section_start:1`; Travis `travis_fold:start`. So a text of the stream could
+//! fold rows, mask words or fake a failed step. This module inserts a blank into the beginning of each such command.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};
@@ -161,9 +160,9 @@ pub(super) fn harmless(row: &str, is_whole: bool) -> Cow<'_, str> {
             cuts.push(at + 1);
         }
     }
-    for command in ["section_start:", "section_end:"] {
+    for command in ["section_start:", "section_end:", "travis_fold:", "travis_time:"] {
         let ends = memchr::memmem::find_iter(bytes, command).map(|at| at + command.len());
-        cuts.extend(ends.filter(|end| bytes.get(*end).is_some_and(u8::is_ascii_digit)));
+        cuts.extend(ends.filter(|end| bytes.get(*end).is_some_and(u8::is_ascii_alphanumeric)));
     }
     if cuts.is_empty() {
         return Cow::Borrowed(row);
@@ -214,6 +213,7 @@ mod tests {
             ("section_start:1:x", "section_start: 1:x"),
             ("xsection_end:12:x", "xsection_end: 12:x"),
             ("section_start:", "section_start:"),
+            ("travis_fold:start:x travis_time:end:x", "travis_fold: start:x travis_time: end:x"),
             ("", ""),
         ] {
             assert_eq!(harmless(row, true), safe, "{row:?}");
