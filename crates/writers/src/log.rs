@@ -511,6 +511,116 @@ mod tests {
         assert_eq!(data("x\n::error::%0A"), "x%0A::error::%250A");
     }
 
+    /// A command of each kind that the log of some service knows.
+    const COMMANDS: [&str; 17] = [
+        // GitHub, at the beginning of a row.
+        "::error::x",
+        "::add-mask::x",
+        "::stop-commands::x",
+        "::group::x",
+        "::set-output name=x::y",
+        // GitHub's older ones and those of Azure and TeamCity, anywhere.
+        "##[error]x",
+        "##[add-path]x",
+        "##vso[task.setvariable variable=x]y",
+        "##teamcity[buildStatus status='SUCCESS']",
+        // GitLab and Travis, anywhere.
+        "section_start:1:x",
+        "section_end:1:streamfmt_1",
+        "travis_fold:start:x",
+        "travis_time:start:x",
+        // Buildkite, at the beginning of a row.
+        "--- x",
+        "+++ x",
+        "~~~ x",
+        "^^^ +++",
+    ];
+
+    /// Whether a service would take a row for a command that isn't ours.
+    fn is_foreign_command(row: &str) -> bool {
+        let is_numbered = |command: &str| {
+            // No text has a carriage return.
+            let ours = row.matches(ERASE).count();
+            row.match_indices(command)
+                .filter(|(at, _)| {
+                    row[at + command.len()..].starts_with(|next: char| next.is_ascii_alphanumeric())
+                })
+                .count()
+                > ours
+        };
+        let named = |(at, _): (usize, &str)| {
+            row[at + 2..].trim_start_matches(|letter: char| letter.is_ascii_alphabetic()).starts_with('[')
+        };
+        let begun = row.trim_start();
+        let is_count =
+            |name: &str| name.strip_suffix(" lines").is_some_and(|count| count.parse::<u64>().is_ok());
+        let is_ours = begun.strip_prefix("::group::").is_some_and(is_count)
+            || ["::endgroup::", "::warning title=", "::error title="]
+                .iter()
+                .any(|start| begun.starts_with(start));
+        begun.starts_with("::") && !is_ours
+            || row.match_indices("##").any(named)
+            || ["section_start:", "section_end:", "travis_fold:", "travis_time:"].into_iter().any(is_numbered)
+            || ["---", "+++", "~~~", "^^^"].iter().any(|start| row.starts_with(start))
+    }
+
+    #[test]
+    fn no_text_is_a_command_of_a_service_wherever_it_comes_to() {
+        assert!(COMMANDS.iter().all(|command| is_foreign_command(command)));
+        let texts = COMMANDS.iter().flat_map(|command| {
+            ["", "  ", "\u{a0}", "x ", "x\n", "x,y=z"].map(|before| format!("{before}{command}"))
+        });
+        for text in texts {
+            let title = || Line::of("tool.name", text.clone()).with("call.arg", text.clone());
+            let long = || format!("{text}\n{}", format!("{text}\n").repeat(200));
+            let bodies = [
+                vec![],
+                vec![Block::text("result.text", text.clone())],
+                vec![Block::text("result.error.text", format!("{text}\n{text}/a.rs:7: {text}"))],
+                vec![Block::text("call.command", long())],
+                vec![Block::prose("reply", long())],
+                vec![Block::line(title()), Block::line(title())],
+            ];
+            let entries = bodies.into_iter().flat_map(|body| {
+                [
+                    (Kind::Call, Some("call"), None),
+                    (Kind::Result, None, None),
+                    (Kind::Result, Some("error"), None),
+                    (Kind::Result, Some("error"), Some(Action::Edit)),
+                    (Kind::Reply, None, None),
+                    (Kind::Prompt, None, None),
+                    (Kind::Thinking, None, None),
+                    (Kind::Notice, None, None),
+                    (Kind::Outcome, Some("outcome-ok"), None),
+                    (Kind::Outcome, Some("outcome-error"), None),
+                ]
+                .map(|(kind, mark, action)| {
+                    let tool = Some(text.clone().into());
+                    Entry { action, tool, ..entry(kind, mark, title(), body.clone()) }
+                })
+            });
+            for entry in entries {
+                for ci in [Ci::Plain, Ci::Github, Ci::Gitlab] {
+                    let log = written(ci, entry.clone());
+                    let found = log.split('\n').find(|row| is_foreign_command(row));
+                    assert_eq!(
+                        found, None,
+                        "{ci:?} {:?} {:?}: {text:?}:\n{log}",
+                        entry.kind, entry.view.mark
+                    );
+                    // Of an annotation, no text is a property of its own.
+                    let annotation = log.strip_prefix("::warning ").or_else(|| log.strip_prefix("::error "));
+                    let (properties, _) =
+                        annotation.and_then(|text| text.split_once("::")).unwrap_or_default();
+                    let names: Vec<&str> =
+                        properties.split(',').filter_map(|it| Some(it.split_once('=')?.0)).collect();
+                    let expected = &["title", "file", "line"][..names.len()];
+                    assert_eq!(names, expected, "{log}");
+                }
+            }
+        }
+    }
+
     #[test]
     fn a_message_that_is_cut_ends_with_a_mark() {
         for (length, cut) in [(LONGEST_MESSAGE, ""), (LONGEST_MESSAGE + 1, "…")] {
