@@ -124,6 +124,10 @@ fn line_start<'t>(text: &'t str, out: &mut String) -> &'t str {
         Some(ch @ ('#' | '>' | '+' | '-' | '=' | '/' | ':' | '^')) => {
             out.push('\\');
             out.push(ch);
+            // Hosts find references in what the backslash leaves.
+            if ch == '#' && rest.as_str().starts_with(|next: char| next.is_ascii_digit()) {
+                out.push_str("<!-- -->");
+            }
             rest.as_str()
         }
         Some('0'..='9') => {
@@ -235,6 +239,7 @@ mod tests {
     fn nothing_at_the_start_of_a_line_begins_a_block() {
         for (foreign, spelled) in [
             ("# a", "\\# a"),
+            ("#12 a", "\\#<!-- -->12 a"),
             ("> a", "\\> a"),
             ("- a", "\\- a"),
             ("12. a", "12\\. a"),
