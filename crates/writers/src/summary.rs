@@ -195,7 +195,7 @@ impl Writer for Summary {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use streamfmt_core::entry::{Block, View};
+    use streamfmt_core::entry::{Block, Line, View};
     use streamfmt_core::item::Status;
 
     fn reply(text: &str) -> Node {
@@ -262,5 +262,60 @@ mod tests {
         assert!(out.len() < 2 * MOST_BYTES_OF_FAILURE && out.contains("lines more"), "{out}");
         let out = summary_of_failures(1, 100);
         assert!(out.contains("line 99") && !out.contains("lines more"), "{out}");
+    }
+
+    /// What is left of a page without its code, in which nobody is mentioned.
+    fn without_code(page: &str) -> String {
+        let mut is_fenced = false;
+        let rows = page.lines().filter(|row| {
+            let is_fence = row.trim_start_matches(['>', ' ']).starts_with("```");
+            is_fenced ^= is_fence;
+            !is_fenced && !is_fence
+        });
+        rows.flat_map(|row| row.split('`').step_by(2).chain(["\n"])).collect()
+    }
+
+    #[test]
+    fn nobody_is_mentioned_in_any_part() {
+        for text in [
+            "@ada",
+            "cc @org/team",
+            "fixes #12",
+            "GH-12",
+            "!12",
+            "- @ada\n- #12",
+            "| @ada | #12 |",
+            "<b>@ada</b>",
+        ] {
+            let title =
+                || Line::of("tool.name", text.replace('\n', " ")).with("call.arg", text.replace('\n', " "));
+            let node = |kind, mark, body| {
+                Node::from(Box::new(Entry::new("a", kind, View { mark, title: title(), ..View::of(body) })))
+            };
+            let (mut writer, mut out) = (Summary::default(), String::new());
+            let mut failed = node(Kind::Call, Some("call"), vec![Block::text("call.command", text)]);
+            let result = node(Kind::Result, Some("error"), vec![Block::prose("result.error.text", text)]);
+            failed.result = Some(result.entry);
+            let outcome =
+                node(Kind::Outcome, Some("outcome-error"), vec![Block::prose("outcome.text", text)]);
+            for node in [node(Kind::Notice, Some("session"), Vec::new()), failed] {
+                writer.node(&node, &mut out).expect("written");
+            }
+            let nodes = vec![
+                reply(text),
+                reply(&format!("> {text}\n\n**{text}** [{text}](https://host.example/)")),
+                outcome,
+            ];
+            let answer = Answer { nodes, before: Vec::new(), turn: 1, is_last: true };
+            writer.answer(&answer, &mut out).expect("written");
+            writer.end(&mut out).expect("written");
+            let rest = without_code(&out);
+            for part in ["Answer", "Failed"] {
+                assert!(rest.contains(&format!("## {part}")), "{out}");
+            }
+            for mention in ["@ada", "@org", "#12", "GH-12", "!12"] {
+                assert!(!rest.contains(mention), "{text}: {mention}\n{out}");
+            }
+        }
     }
 }
