@@ -94,6 +94,28 @@ fn only_a_folder_with_the_files_of_a_case_is_one() {
 
 #[cfg(unix)]
 #[test]
+fn what_a_link_leads_to_is_no_unused_file_of_a_case() {
+    use std::os::unix::fs::symlink;
+    let files = [
+        ("mine/notes.for.me", ""),
+        ("cases/one/input.ndjson", REPLY),
+        ("cases/two/input.ndjson", REPLY),
+        ("cases/two/expected/old.text.txt", ""),
+    ];
+    let folder = Folder::new("linked", &files);
+    let unused = || Suite::find(&folder.0.join("cases")).orphans;
+    for (link, target) in [
+        ("cases/one/expected", "../../mine"),
+        ("cases/two/expected/new.text.txt", "../../../mine/notes.for.me"),
+        ("cases/three", "../mine"),
+    ] {
+        symlink(target, folder.0.join(link)).unwrap();
+        assert_eq!(unused(), [folder.0.join("cases/two/expected/old.text.txt")], "{link}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
 fn endless_files_are_refused() {
     use std::os::unix::fs::symlink;
     let files = [
