@@ -25,6 +25,7 @@ use crate::plugin::pack::Bytecodes;
 pub(super) const FUEL: u64 = 1_000_000;
 /// Time limit of one run of a script, in case its steps are slow.
 pub(super) const TIME: Duration = Duration::from_millis(250);
+
 /// The limits of one run of a script.
 #[derive(Clone, Copy)]
 struct VmLimits {
