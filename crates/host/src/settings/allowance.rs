@@ -129,7 +129,9 @@ fn matches(pattern: &str, key: &str) -> bool {
 mod tests {
     use super::*;
     use crate::settings::document::{self, SettingsFile, SettingsLayer};
-    use crate::settings::keys::{FILE_KEYS, FILTER_KEYS, KEYS, SERVE_KEYS, SWITCH_KEYS, TOOL_KEYS};
+    use crate::settings::keys::{
+        FILE_KEYS, FILTER_KEYS, KEYS, OWN_TABLES, SERVE_KEYS, SWITCH_KEYS, TOOL_KEYS,
+    };
 
     #[track_caller]
     fn expect(source: &str, may: bool) {
@@ -285,7 +287,9 @@ mod tests {
         let tables = (TOOL_KEYS.iter().map(|key| within("tool.Bash", key.name)))
             .chain(FILTER_KEYS.iter().map(|key| within("filter", key.name)))
             .chain(SWITCH_KEYS.iter().map(|key| within("switch", key.name)))
-            .chain(SERVE_KEYS.iter().map(|key| within("serve", key.name)));
+            .chain(SERVE_KEYS.iter().map(|key| within("serve", key.name)))
+            // The user's own tables are so as a whole, whether there are keys in them yet or not.
+            .chain(OWN_TABLES.iter().map(|table| within(table, "folder")));
         for key in tables {
             assert!(!may(&key), "{key}");
         }
