@@ -30,6 +30,20 @@ const MOST_SEEN: usize = 65_536;
 /// Deepest nesting of folders in a walk.
 const DEEPEST: usize = 12;
 
+/// The limits of a walk through a folder.
+#[derive(Clone, Copy)]
+struct WalkLimits {
+    files: usize,
+    seen: usize,
+    depth: usize,
+}
+
+impl Default for WalkLimits {
+    fn default() -> Self {
+        Self { files: MOST_FILES, seen: MOST_SEEN, depth: DEEPEST }
+    }
+}
+
 /// A file that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadFile {
@@ -194,6 +208,16 @@ impl Files {
     /// parts. `wanted` receives such paths; those of folders end in `/`. `.git` is always skipped. A link to a file counts as
     /// that file if it stays inside the folder; any other link is an error. No file is read.
     pub fn walk(&self, folder: &Path, wanted: impl Fn(&str) -> bool) -> Result<Vec<String>, FileError> {
+        self.walk_within(WalkLimits::default(), folder, wanted)
+    }
+
+    /// The same with other limits.
+    fn walk_within(
+        &self,
+        limits: WalkLimits,
+        folder: &Path,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Result<Vec<String>, FileError> {
         let root = self.locate(folder)?;
         let (mut found, mut seen) = (Vec::new(), 0);
         let mut open = vec![(root.clone(), String::new(), 0)];
@@ -201,7 +225,7 @@ impl Files {
             for entry in fs::read_dir(&folder)? {
                 let entry = entry?;
                 seen += 1;
-                if seen > MOST_SEEN {
+                if seen > limits.seen {
                     return Err(FileError::TooMany);
                 }
                 let name = entry.file_name();
@@ -215,7 +239,7 @@ impl Files {
                 if entry.file_type()?.is_dir() {
                     let path = format!("{path}/");
                     if name != ".git" && wanted(&path) {
-                        if depth == DEEPEST {
+                        if depth == limits.depth {
                             return Err(FileError::TooMany);
                         }
                         open.push((entry.path(), path, depth + 1));
@@ -228,7 +252,7 @@ impl Files {
                     if !real.is_file() {
                         return Err(FileError::OtherKind("file"));
                     }
-                    if found.len() == MOST_FILES {
+                    if found.len() == limits.files {
                         return Err(FileError::TooMany);
                     }
                     found.push(path);
@@ -398,6 +422,34 @@ mod tests {
         assert_eq!(within.read(a, 1).unwrap().text(), Ok("a"));
         assert_eq!(files.read(&disk.0.join("secret"), 1), Err(FileError::TooMany));
         assert_eq!(files.reached().len(), 2);
+    }
+
+    #[test]
+    fn a_walk_has_limits_and_fails_at_them() {
+        let disk = Disk::new("walk");
+        let files = Files::default();
+        // Two files and a folder.
+        for (files_at_most, seen, depth, is_all) in
+            [(2, 3, 1, true), (1, 3, 1, false), (2, 2, 1, false), (2, 3, 0, false)]
+        {
+            let limits = WalkLimits { files: files_at_most, seen, depth };
+            let found = files.walk_within(limits, &disk.0.join("project"), |_| true);
+            let all = ["a.toml", "sub/b.toml"].map(str::to_owned).to_vec();
+            assert_eq!(
+                found,
+                if is_all { Ok(all) } else { Err(FileError::TooMany) },
+                "{files_at_most} {seen} {depth}"
+            );
+        }
+    }
+
+    #[test]
+    fn so_many_paths_are_remembered_for_a_watcher() {
+        let files = Files::default();
+        for number in 0..MOST_FILES + 9 {
+            assert!(!files.has(Path::new(&format!("/nowhere/{number}"))));
+        }
+        assert_eq!(files.requested().len(), MOST_FILES);
     }
 
     #[test]

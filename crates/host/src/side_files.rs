@@ -370,6 +370,33 @@ mod tests {
         assert_eq!(pieces(&files[1].path).unwrap().flatten().collect::<Vec<u8>>(), first.as_bytes());
     }
 
+    #[test]
+    fn only_so_much_of_a_meta_file_and_of_a_beginning_is_read() {
+        let meta = |size: usize| {
+            let text = r#"{"toolUseId":"t","x":""}"#;
+            text.replace(r#""x":"""#, &format!(r#""x":"{}""#, " ".repeat(size - text.len())))
+        };
+        let first = r#"{"type":"user","isSidechain":true,"agentId":"b","sessionId":"s","message":{"role":"user","content":"count"}}"#;
+        let begun = |before: usize| format!("{}\n{first}\n", " ".repeat(before - 1));
+        let [most_of_meta, most] =
+            [LARGEST_META, LARGEST_BEGINNING].map(|size| usize::try_from(size).unwrap());
+        let room = most - first.len();
+        let folder = Folder::new(
+            "most",
+            &[
+                ("s.jsonl", ""),
+                ("s/subagents/agent-a.jsonl", &begun(room)),
+                ("s/subagents/agent-a.meta.json", &meta(most_of_meta)),
+                ("s/subagents/agent-b.jsonl", &begun(room + 1)),
+                ("s/subagents/agent-b.meta.json", &meta(most_of_meta + 1)),
+            ],
+        );
+        // The file itself is found, whatever is beside it.
+        assert_eq!(folder.found("s.jsonl", &[]), [id("a", Some("t")), id("b", None)]);
+        let prompt = |name: &str| beginning(&folder.0.join("s/subagents").join(name))?.prompt;
+        assert_eq!((prompt("agent-a.jsonl").as_deref(), prompt("agent-b.jsonl")), (Some("count"), None));
+    }
+
     #[cfg(unix)]
     #[test]
     fn links_out_of_the_folder_are_not_followed() {

@@ -78,6 +78,19 @@ fn too_large_plugins_and_other_files_are_refused() {
         disk.write(&format!("source/zeros-{number}"), vec![0; 12 << 20]);
     }
     assert_eq!(disk.add("source").unwrap_err(), "its files are larger than 32 MiB");
+    let many = Disk::new("many");
+    for number in 3..2_000 {
+        many.write(&format!("source/{number}"), "");
+    }
+    assert_eq!(many.add("source").unwrap().files, 2_000);
+    many.write("source/2000", "");
+    assert_eq!(many.add("source").unwrap_err(), "it has more than 2000 files");
+    let deep = Disk::new("parts");
+    fs::create_dir_all(deep.0.join("source").join("a/".repeat(12))).unwrap();
+    deep.write(&format!("source/{}b", "a/".repeat(11)), "x");
+    assert!(deep.add("source").is_ok(), "a path of 12 parts");
+    deep.write(&format!("source/{}b", "a/".repeat(12)), "x");
+    assert!(deep.add("source").unwrap_err().ends_with("b: this path is not allowed in a plugin"));
     disk.write("x.tar.gz", b"\x1f\x8b\x08\x00");
     assert_eq!(
         disk.add("x.tar.gz").unwrap_err(),
@@ -95,6 +108,7 @@ fn installed_files_are_read_only_and_edits_are_detected() {
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&folder.join("init.lua")), mode(&folder)), (0o444, 0o555));
     assert_eq!(mode(&disk.0.join("data/plugins")), 0o700);
+    assert_eq!(mode(&disk.0.join("data/plugins.lock")), 0o600);
     let find = || disk.installed().find(&Files::default(), "demo");
     assert!(find().is_ok());
 

@@ -433,3 +433,34 @@ pub(crate) fn is_source(path: impl AsRef<Path>) -> bool {
         path.file_stem().is_some_and(|stem| Path::new(stem).extension().is_some_and(|end| end == "d"));
     is_lua(path) && !is_declaration
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_plugin_over_the_limits_is_refused_as_a_whole() {
+        let folder = tempfile::TempDir::with_prefix("streamfmt-pack-").unwrap();
+        let write = |name: &str, size: usize| fs::write(folder.path().join(name), " ".repeat(size)).unwrap();
+        let read = || Pack::read(&Files::default(), folder.path()).err();
+        fs::write(folder.path().join(manifest::FILE), "name = 'demo'\napi = 1\n").unwrap();
+        write("init.lua", 0);
+        for number in 2..MOST_FILES {
+            write(&format!("{number}.lua"), 0);
+        }
+        assert_eq!(read(), None);
+        write("more.lua", 0);
+        assert_eq!(read().as_deref(), Some("it has more than 256 files"));
+        fs::remove_file(folder.path().join("more.lua")).unwrap();
+        // Each is small enough by itself.
+        write("2.lua", LARGEST / 2);
+        write("3.lua", LARGEST / 2);
+        assert_eq!(read().as_deref(), Some(TOO_LARGE));
+        write("3.lua", 0);
+        assert_eq!(read(), None);
+        write("3.lua", LARGEST + 1);
+        assert_eq!(read().as_deref(), Some("3.lua: larger than 4 MiB"));
+    }
+}

@@ -145,3 +145,23 @@ fn a_project_with_a_link_out_of_it_can_not_be_trusted() {
     let problem = disk.closure().unwrap_err();
     assert_eq!(problem.to_string(), ".streamfmt: link is a symbolic link to a place outside");
 }
+
+#[test]
+fn a_project_with_a_file_over_the_limit_can_not_be_trusted() {
+    let disk = Disk::new("large");
+    let file = fs::File::create(disk.0.join("project/.streamfmt/large")).unwrap();
+    file.set_len(LARGEST as u64).unwrap();
+    assert!(disk.closure().is_ok());
+    file.set_len(LARGEST as u64 + 1).unwrap();
+    assert_eq!(disk.closure().unwrap_err().to_string(), ".streamfmt/large: larger than 4 MiB");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_record_over_the_limit_is_not_read() {
+    let disk = Disk::new("record");
+    let path = disk.0.join("record");
+    disk::write_private(&path, b"12345").unwrap();
+    assert_eq!(disk::read_private(&path, 5).unwrap(), b"12345");
+    assert_eq!(disk::read_private(&path, 4).unwrap_err().to_string(), "too large");
+}

@@ -9,7 +9,7 @@ use streamfmt_core::theme::Glyphs;
 
 use super::*;
 use crate::problem::{Problem, Problems};
-use crate::settings::document::{SettingsFile, SettingsLayer};
+use crate::settings::document::{LARGEST, SettingsFile, SettingsLayer};
 use crate::settings::{Request, tree};
 
 /// The profile of this name, or of the file with this path.
@@ -322,4 +322,49 @@ fn without_a_limit_of_lines_a_limit_of_bytes_below_goes_too() {
         let settings = load_with("ci", assignments).unwrap();
         assert_eq!(settings.profile.limits[LimitName::ResultBytes], bytes);
     }
+}
+
+#[test]
+fn what_is_over_a_limit_of_settings_is_reported_and_not_cut() {
+    let names = |count: usize| (0..count).map(|number| format!("'T{number}', ")).collect::<Vec<_>>().concat();
+    let tools = |count: usize| {
+        (0..count).map(|number| format!("[tool.T{number}]\nlabel = 'x'\n")).collect::<Vec<_>>().concat()
+    };
+    let nested = |depth: usize| format!("plugin.x.y = {}{}\n", "[".repeat(depth), "]".repeat(depth));
+    for (source, problem) in [
+        ("#".repeat(LARGEST), None),
+        ("#".repeat(LARGEST + 1), Some("larger than 256 KiB")),
+        (format!("hide = [{}]", names(1_000)), None),
+        (format!("hide = [{}]", names(1_001)), Some("a list has at most 1000 elements")),
+        (tools(500), None),
+        (tools(501), Some("there are more than 500 tables of tools and options of plugins")),
+        (nested(5), None),
+        (nested(13), Some("nested too deeply")),
+    ] {
+        let found = parse(&source).err().map(|problems| problems.to_string()).unwrap_or_default();
+        assert_eq!(found.lines().next().is_some(), problem.is_some(), "{source:.60}: {found}");
+        assert!(found.contains(problem.unwrap_or_default()), "{source:.60}: {found}");
+    }
+    let chain = |levels: usize| {
+        let links = (1..levels).map(|level| format!("[profile.p{level}]\nextends = ['p{}']\n", level + 1));
+        links.collect::<Vec<_>>().concat() + &format!("[profile.p{levels}]\ndetail = 'full'\n")
+    };
+    let wide = |count: usize| {
+        let all = (2..=count).map(|number| format!("[profile.p{number}]\nhide = []\n"));
+        let extended = (2..=count).map(|number| format!("'p{number}', ")).collect::<Vec<_>>().concat();
+        all.collect::<Vec<_>>().concat() + &format!("[profile.p1]\nextends = [{extended}]\n")
+    };
+    for (source, problem) in [
+        (chain(8), None),
+        (chain(9), Some("more than 8 levels of extends: ")),
+        (wide(63), None),
+        (wide(64), Some("more than 64 profiles in extends")),
+    ] {
+        let found = Folder::new("limits", &[("x.toml", &source)]).load("x.toml#p1").err().unwrap_or_default();
+        assert_eq!(found.is_empty(), problem.is_none(), "{source}: {found}");
+        assert!(found.contains(problem.unwrap_or_default()), "{found}");
+    }
+    let mut problems = crate::settings::SettingsProblems::default();
+    problems.add(SettingsLayer::User, (0..150).map(|number| Problem::of("x", format!("{number}"))));
+    assert_eq!(problems.warnings.0.len(), 100);
 }
