@@ -572,13 +572,13 @@ mod tests {
         });
         for text in texts {
             let title = || Line::of("tool.name", text.clone()).with("call.arg", text.clone());
-            let long = || format!("{text}\n{}", format!("{text}\n").repeat(200));
+            let many = || format!("{text}\n{}", format!("{text}\n").repeat(200));
             let bodies = [
                 vec![],
                 vec![Block::text("result.text", text.clone())],
                 vec![Block::text("result.error.text", format!("{text}\n{text}/a.rs:7: {text}"))],
-                vec![Block::text("call.command", long())],
-                vec![Block::prose("reply", long())],
+                vec![Block::text("call.command", many())],
+                vec![Block::prose("reply", many())],
                 vec![Block::line(title()), Block::line(title())],
             ];
             let entries = bodies.into_iter().flat_map(|body| {
