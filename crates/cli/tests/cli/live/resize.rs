@@ -10,18 +10,22 @@ fn numbers(ended: &Ended) -> Vec<usize> {
     numbered.map(|rest| rest.split(':').next().unwrap().parse().unwrap()).collect()
 }
 
-/// 50 sizes, one after the other: wider and narrower, higher and lower, by up to a half.
+/// How many lines there are: every fourth is followed by a new size, and each size takes the program a third of a second.
+const LINES: usize = 84;
+
+/// 21 sizes, one after the other: wider and narrower, higher and lower, by up to a half.
 fn sizes() -> impl Iterator<Item = (usize, usize)> {
-    (0..50).map(|step| [(61, 20), (47, 24), (90, 30), (60, 22), (120, 24), (75, 21), (80, 24)][step % 7])
+    (0..LINES / 4)
+        .map(|step| [(61, 20), (47, 24), (90, 30), (60, 22), (120, 24), (75, 21), (80, 24)][step % 7])
 }
 
-/// 200 numbered lines as replies, most of them short, some longer than a row, while a call runs and a reply grows.
+/// Numbered lines as replies, most of them short, some longer than a row, while a call runs and a reply grows.
 #[test]
 fn numbered_lines_stand_in_the_scrollback_once_each() {
     let mut run = PaintedRun::start("");
     let mut sizes = sizes();
     run.feed(&(agent("a-1", "Look around") + &inside("a-1", &command("c-1", "grep"))));
-    for number in 0..200 {
+    for number in 0..LINES {
         let text = format!("line number {number}: {}", "and more ".repeat(number % 13));
         let message = format!("m-{number}");
         run.feed(&(reply_begins(&message) + &grows(&text[..8]) + &grows(&text[8..])));
@@ -33,7 +37,7 @@ fn numbered_lines_stand_in_the_scrollback_once_each() {
     }
     run.feed(&ends());
     let ended = run.finish();
-    assert_eq!(numbers(&ended), (0..200).collect::<Vec<_>>(), "{}", ended.emulator.lines().join("\n"));
+    assert_eq!(numbers(&ended), (0..LINES).collect::<Vec<_>>(), "{}", ended.emulator.lines().join("\n"));
     assert!(ended.emulator.is_clean());
 }
 
@@ -43,7 +47,7 @@ fn a_reply_that_grows_through_many_sizes_stands_there_once() {
     let mut run = PaintedRun::start("");
     let mut sizes = sizes();
     run.feed(&(above() + &reply_begins("m-1")));
-    for number in 0..200 {
+    for number in 0..LINES {
         run.feed(&grows(&format!("line number {number}: {}\n\n", "and more ".repeat(number % 13))));
         if number % 4 == 1 {
             run.until_shown(&format!("line number {number}:"));
@@ -52,7 +56,7 @@ fn a_reply_that_grows_through_many_sizes_stands_there_once() {
     }
     run.feed(&(closes() + &ends()));
     let ended = run.finish();
-    assert_eq!(numbers(&ended), (0..200).collect::<Vec<_>>(), "{}", ended.emulator.lines().join("\n"));
+    assert_eq!(numbers(&ended), (0..LINES).collect::<Vec<_>>(), "{}", ended.emulator.lines().join("\n"));
 }
 
 /// Finished text that fills a screen.
