@@ -44,7 +44,7 @@ fn settings_are_chosen_as_for_a_run() {
     let text = folder.run("explain --tool Bash --config team.toml --profile team").expect(0, "").stdout;
     assert!(text.contains("answers  team.toml:2  Bash  "), "{text}");
     let text = folder.run("explain --tool Bash --set tool.Bash.label=run").expect(0, "").stdout;
-    assert!(text.contains("run"), "{text}");
+    assert!(text.contains("answers  --set tool.Bash.label=run:1  Bash  \"run\"  (profile)\n"), "{text}");
 }
 
 #[test]

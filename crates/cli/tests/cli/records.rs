@@ -144,5 +144,5 @@ fn a_profile_shows_the_records_of_a_schema_as_a_tree() {
                 3 | label = 'nmae'\n    |         ^^^^^^\n";
     folder.run("--config config.toml s.jsonl").expect(2, told);
     let explained = folder.run("config explain records --config config.toml --profile off").expect(0, "");
-    assert!(explained.stdout.contains("none"), "{explained:?}");
+    assert!(explained.stdout.contains("\n  now      \"none\"  (config.toml:3)\n"), "{explained:?}");
 }

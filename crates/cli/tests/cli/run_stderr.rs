@@ -40,11 +40,11 @@ fn a_secret_is_masked_however_it_comes() {
         (format!("{long} {head}"), format!("{tail} end\n"), vec!["[redacted github-token] end"]),
         (format!("{words}{head}"), format!("{tail} end\n"), vec!["word word", "[redacted github-token] end"]),
         // Depending on when it is read, the line is left out or masked as a whole.
-        (long.repeat(9), format!(" {head}{tail} end\nnext\n"), vec!["next"]),
+        (long.repeat(9), format!(" {head}{tail} end\nnext\n"), vec!["\n  next\n"]),
         (
             key.to_owned(),
             "bcdef\n-----END RSA PRIVATE KEY-----\nend\n".to_owned(),
-            vec!["private-key", "end"],
+            vec!["[redacted private-key]", "\n  end\n"],
         ),
     ] {
         let (folder, told) = report("--redact", &[], &first, &then);

@@ -408,7 +408,10 @@ fn a_finished_session_has_its_sections_in_order_and_its_lines() {
             && page.contains("$0.25")
             && page.contains("<strong>Over.</strong>")
     );
-    assert!(page.contains("UNPARSED") && page.contains("EVT1E") && page.contains("claude-opus-4-5"));
+    assert!(page.contains("claude-opus-4-5"), "{page}");
+    // The title is the same as the reply.
+    let (_, activity) = page.split_once("<section id=\"activity\"").unwrap();
+    assert!(activity.contains("UNPARSED") && activity.contains("EVT1E"), "{activity}");
     assert_eq!(served.get(&format!("/sessions/{id}/log")).body, whole);
     let key = older_key(&served, &id);
     let lines =

@@ -44,12 +44,12 @@ fn usual(folder: &Folder) -> String {
     run(folder, "../s.jsonl --to text --no-project").expect(0, "").stdout
 }
 
-/// What is told of a project's settings that are left out.
+/// The message about a project's settings that are ignored.
 fn left_out(what: &str) -> String {
     format!("streamfmt: ignored {what}: streamfmt.toml is not trusted; see: streamfmt trust\n")
 }
 
-/// Settings that an untrusted project tries, and what of them is told. All are in vain.
+/// Settings that an untrusted project tries, and what the message names of them. All are in vain.
 fn hostile() -> Vec<(String, &'static str)> {
     let mut table: Vec<(String, &'static str)> = [
         ("hide = ['call']", "hide"),

@@ -233,3 +233,43 @@ fn a_link_in_the_place_of_a_file_is_followed_replaced_or_kept() {
         }
     }
 }
+
+#[test]
+fn what_is_removed_is_a_link_itself_and_never_what_it_leads_to() {
+    for (before, command, file, target, is_removed) in [
+        (
+            &["trust --deny project"][..],
+            "trust --forget project",
+            "home/.local/state/streamfmt/trust/*",
+            "mine/x",
+            true,
+        ),
+        (&["golden bless cases"], "golden clean cases", "cases/one/expected/old.text.txt", "mine/x", false),
+        (
+            &["plugin new demo", "plugin add demo"],
+            "plugin remove demo",
+            "home/.local/share/streamfmt/plugins/demo",
+            "mine",
+            true,
+        ),
+    ] {
+        let folder = WRITINGS[0].folder();
+        folder.write("mine/x", "kept");
+        for command in before {
+            assert_eq!(folder.run(command).code, Some(0), "{command}");
+        }
+        let name = match file.strip_suffix('*') {
+            Some(above) => format!("{above}{}", folder.names_in(above)[0]),
+            None => file.to_owned(),
+        };
+        if folder.path(&name).exists() {
+            // An installed plugin is read-only.
+            fs::set_permissions(folder.path(&name), Permissions::from_mode(0o700)).unwrap();
+            fs::rename(folder.path(&name), folder.path("before")).unwrap();
+        }
+        symlink(folder.path(target), folder.path(&name)).unwrap();
+        let outcome = folder.run(command);
+        assert_eq!(folder.read("mine/x"), "kept", "{command}: {outcome:?}");
+        assert_eq!(folder.path(&name).is_symlink(), !is_removed, "{command}: {outcome:?}");
+    }
+}
