@@ -414,7 +414,7 @@ mod tests {
     /// If it had to grow, it would be in memory twice.
     #[test]
     fn a_long_text_gets_the_room_that_it_needs_at_once_and_little_more() {
-        for part in ["\0", "\u{7f}", "\u{200b}", "\u{202e}", "\u{e0001}", "a\u{1b}é\n", "\t\n", "a"] {
+        for part in ["\0", "\u{202e}", "\u{e0001}", "a\u{1b}é\n"] {
             let text = part.repeat(LONG / part.len() + 1);
             let (room, needed) = (text.len() + growth(&text), clean(&text).len());
             assert!((needed..=needed + needed / 3).contains(&room), "{part:?}: {room}, {needed} needed");
