@@ -381,6 +381,19 @@ mod tests {
     }
 
     #[test]
+    fn text_and_diffs_are_each_cut_to_so_many_bytes() {
+        let lines = ["abc", "defg"].map(|text| DiffLine { change: LineChange::Add, text });
+        let hunk = Hunk { old_start: None, new_start: Some(1), lines: lines.into_iter().collect() };
+        let diff = Block::Diff { path: None, hunks: vec![hunk] };
+        for (bytes, expected) in [(4, "abcd <0,4> abc <1,4>"), (8, "abcdefgh abcdefg")] {
+            let mut view = text_view(&["abcdefgh"]);
+            view.body.push(diff.clone());
+            clip_bytes(&mut view, bytes);
+            assert_eq!(shown(&view), expected);
+        }
+    }
+
+    #[test]
     fn a_folded_body_shows_its_size() {
         let mut view = text_view(&["a\nb\nc", "d"]);
         fold(&mut view);
