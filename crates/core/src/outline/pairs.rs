@@ -363,6 +363,29 @@ mod tests {
     }
 
     #[test]
+    fn what_was_emitted_counts_no_longer() {
+        let limits = PairingLimits { bytes: bytes(2), ..PairingLimits::default() };
+        let pair = |id: &str| [call(id, None), result(id, Status::Done)];
+        let entries = ["a", "b", "c", "d"].iter().flat_map(|id| pair(id)).collect();
+        assert_eq!(emitted(limits, false, entries), "a+ b+ c+ d+ |");
+    }
+
+    #[test]
+    fn a_call_inside_of_one_that_was_emitted_at_a_limit_waits_for_its_result() {
+        let limits = PairingLimits { gathered: 2, ..PairingLimits::default() };
+        let inner = || Entry { parent: Some("t".into()), ..result("x", Status::Done) };
+        let entries = vec![task("t"), call("x", Some("t")), reply("r"), reply("s"), inner()];
+        assert_eq!(emitted(limits, true, entries), "t r s | x+");
+    }
+
+    #[test]
+    fn a_result_that_is_inside_of_its_own_call_changes_no_order() {
+        let inner = || Entry { parent: Some("t".into()), ..result("t", Status::Done) };
+        let entries = vec![task("t"), inner(), entry(Kind::Reply, "x", Some("t")), reply("r")];
+        assert_eq!(emitted(PairingLimits::default(), true, entries), "| t t/result x r");
+    }
+
+    #[test]
     fn a_sub_agent_that_may_still_run_is_waited_for_and_one_that_failed_is_not() {
         let inside = || entry(Kind::Reply, "x", Some("t"));
         for (entries, expected) in [
