@@ -60,6 +60,19 @@ fn at_the_end_of_the_input_messages_that_stopped_are_done() {
 }
 
 #[test]
+fn beyond_the_limit_of_messages_the_blocks_of_the_older_half_are_forgotten() {
+    let mut threads = Threads::new(Budget { lines: 4, ..Budget::default() });
+    for message in ["a", "b", "c", "d"] {
+        threads.blocks_of(&message.into()).push(1);
+    }
+    assert_eq!(threads.blocks.len(), 4);
+    // Another message is one too many.
+    assert!(threads.blocks_of(&"e".into()).is_empty());
+    let known = ["c", "d", "e"].map(|message| Id::from(message).hash());
+    assert_eq!(threads.blocks.keys().copied().collect::<Vec<_>>(), known);
+}
+
+#[test]
 fn beyond_the_limit_of_blocks_the_older_half_is_cancelled() {
     let (mut message, mut out) = (CurrentMessage::at("a".into(), false), Vec::new());
     let most = i64::try_from(MAX_BLOCKS).unwrap();
