@@ -141,3 +141,50 @@ fn a_project_uses_no_file_over_the_limit() {
         assert_eq!(text.err(), (!is_used).then_some(FileError::Missing), "{more}");
     }
 }
+
+#[test]
+fn a_file_that_any_setting_names_is_part_of_what_is_trusted() {
+    for (settings, file) in [
+        ("theme = './x.toml'", "x.toml"),
+        ("extends = './x.toml'", "x.toml"),
+        ("records = './x.toml'", "x.toml"),
+        ("[profile.mine]\nrecords = './x.toml'", "x.toml"),
+        ("plugins = ['./x.lua']", "x.lua"),
+        ("plugins.add = ['./x.lua']", "x.lua"),
+        ("tool.Bash.script.label = './x.lua#label'", "x.lua"),
+        ("hide = ['call']", ".streamfmt/x.lua"),
+    ] {
+        let place = Workplace::new(settings, "");
+        place.write(&format!("project/{file}"), "");
+        place.write("project/y.toml", "");
+        let files: Vec<_> = place.closure().files.into_keys().collect();
+        assert!(
+            files.contains(&file.to_owned()) && !files.contains(&"y.toml".to_owned()),
+            "{settings}: {files:?}"
+        );
+    }
+}
+
+#[test]
+fn the_plugin_of_a_project_has_the_files_of_its_folder_by_their_names_in_it() {
+    let place = Workplace::new("", "");
+    for (name, text) in [("plugin.toml", "name = 'own'\napi = 1\n"), ("init.lua", ""), ("part.lua", "")] {
+        place.write(&format!("project/.streamfmt/{name}"), text);
+    }
+    let read = texts_in(&place.closure(), ".streamfmt/");
+    assert_eq!(read.keys().collect::<Vec<_>>(), ["init.lua", "part.lua", "plugin.toml"]);
+    assert_eq!(read["plugin.toml"], "name = 'own'\napi = 1\n");
+}
+
+#[test]
+fn what_is_left_out_names_the_folder_of_the_project_unless_it_is_the_current_one() {
+    let place = Workplace::new("plugins = ['./x.lua']", "");
+    fs::create_dir(place.path("project/sub")).unwrap();
+    for (work, is_named) in [("project", false), ("project/sub", true)] {
+        let folders = Folders { work: place.path(work), ..place.folders() };
+        let config = Config::load(&Request { folders: Some(folders), ..Request::default() });
+        let message = config.left_out().unwrap();
+        assert!(message.contains("plugins"), "{message}");
+        assert_eq!(message.contains(&place.path("project").display().to_string()), is_named, "{message}");
+    }
+}
