@@ -288,7 +288,7 @@ impl Collected {
         match item.kind {
             Kind::Call => {
                 figures.was_asked |= item.parent.is_none();
-                count(&mut figures.calls, item.tool.as_deref().unwrap_or("unknown"));
+                *entry(&mut figures.calls, item.tool.as_deref().unwrap_or("unknown")) += 1;
             }
             Kind::Outcome => self.settle(item),
             _ if item.parent.is_some() => {}
@@ -443,10 +443,13 @@ fn error_of(outcome: &Item, text: &str) -> String {
 
 /// Returns the tokens by model.
 fn tokens_by_model(models: FactRef<'_>) -> BTreeMap<String, Usage> {
-    let models = models.list().into_iter().take(MOST_NAMES);
-    let named =
-        models.filter_map(|model| Some((model.get("model").and_then(FactRef::str)?, usage_of(model))));
-    named.map(|(name, usage)| (cut_at(&name, MAX_NAME).to_owned(), usage)).collect()
+    let mut tokens = BTreeMap::new();
+    for model in models.list() {
+        if let Some(name) = model.get("model").and_then(FactRef::str) {
+            add(entry(&mut tokens, &name), usage_of(model));
+        }
+    }
+    tokens
 }
 
 fn usage_of(fact: FactRef<'_>) -> Usage {
@@ -468,15 +471,11 @@ fn less(all: Usage, part: Usage) -> Usage {
     all.combined(part, u64::saturating_sub)
 }
 
-/// Counts a name. If there are too many names, further ones count as `others`.
-fn count(counts: &mut BTreeMap<String, u64>, name: &str) {
+/// Returns what is counted for a name. If there are too many names, further ones count as `others`.
+fn entry<'a, T: Default>(counts: &'a mut BTreeMap<String, T>, name: &str) -> &'a mut T {
     let name = cut_at(name, MAX_NAME);
-    if let Some(count) = counts.get_mut(name) {
-        *count += 1;
-        return;
-    }
-    let name = if counts.len() < MOST_NAMES { name } else { "others" };
-    *counts.entry(name.to_owned()).or_default() += 1;
+    let has_room = counts.len() < MOST_NAMES || counts.contains_key(name);
+    counts.entry(if has_room { name } else { "others" }.to_owned()).or_default()
 }
 
 /// Returns the title for a task: its first line with any words.
@@ -526,6 +525,7 @@ impl Writer for DiscardedText {
 
 #[cfg(test)]
 mod tests {
+    use super::super::FigureReader;
     use super::*;
 
     /// Tokens of input and output of the models that have any.
@@ -572,5 +572,93 @@ mod tests {
             let reported = reported.map(usage);
             assert_eq!(collected.counts_anew(&usage(counted), reported.as_ref(), used), expected, "{row:?}");
         }
+    }
+
+    /// Returns the figures of a stream.
+    fn figures(stream: &str) -> SessionFigures {
+        let mut reader = FigureReader::of_part();
+        reader.read(stream.as_bytes()).unwrap();
+        reader.finish()
+    }
+
+    #[test]
+    fn a_long_id_model_or_folder_is_unknown_and_a_long_name_of_a_tool_is_cut() {
+        for (length, is_kept) in [(1_024, true), (1_025, false)] {
+            let name = "n".repeat(length);
+            let found = figures(&format!(
+                r#"{{"type":"system","subtype":"init","session_id":"{name}","model":"{name}","cwd":"{name}","tools":[]}}
+{{"type":"assistant","message":{{"id":"m-1","role":"assistant","content":[{{"type":"tool_use","id":"t-1","name":"{name}","input":{{}}}}]}},"session_id":"{name}"}}
+"#
+            ));
+            let kept = is_kept.then(|| name.clone());
+            assert_eq!(
+                (found.agent_session, found.model, found.folder),
+                (kept.clone(), kept.clone(), kept),
+                "{length}"
+            );
+            assert_eq!(found.calls, BTreeMap::from([("n".repeat(1_024), 1)]), "{length}");
+        }
+    }
+
+    #[test]
+    fn tools_and_models_beyond_the_first_thousand_count_as_others() {
+        let (mut lines, mut models) = (String::new(), Vec::new());
+        for number in 0..1_003 {
+            lines += &format!(
+                r#"{{"type":"assistant","message":{{"id":"m-{number}","role":"assistant","content":[{{"type":"tool_use","id":"t-{number}","name":"tool-{number:04}","input":{{}}}}]}},"session_id":"s-1"}}"#
+            );
+            lines += "\n";
+            models.push(format!(r#""model-{number:04}":{{"inputTokens":2,"outputTokens":1}}"#));
+        }
+        let found = figures(&format!(
+            r#"{lines}{{"type":"result","subtype":"success","is_error":false,"num_turns":1,"result":"Done.","session_id":"s-1","modelUsage":{{{}}}}}
+"#,
+            models.join(",")
+        ));
+        assert_eq!((found.calls.len(), found.calls["tool-0999"], found.calls["others"]), (1_001, 1, 3));
+        assert_eq!((found.usage.len(), found.usage["model-0999"].input), (1_001, 2));
+        assert_eq!(
+            (found.usage["others"].input, found.tokens().unwrap().input),
+            (6, 2_006),
+            "no token is lost"
+        );
+    }
+
+    #[test]
+    fn a_title_is_looked_for_near_the_start_and_cut_and_an_answer_is_cut_at_four_mebibytes() {
+        let titles = [
+            ("é".repeat(200), Some("é".repeat(200))),
+            ("é".repeat(201), Some("é".repeat(200) + "…")),
+            ("-\n".repeat(2_047) + "ok", Some("ok".to_owned())),
+            ("-\n".repeat(2_048) + "ok", None),
+        ];
+        for (text, title) in titles {
+            assert_eq!(title_of(&cut(&text)), title, "{} bytes", text.len());
+        }
+        let answer = |length: usize| {
+            let text = "é".repeat(length / 2);
+            let line = r#"{"type":"result","subtype":"success","is_error":false,"num_turns":1,"result":"TEXT","session_id":"s-1"}"#;
+            let Some(SessionOutcome::Response(answer)) =
+                figures(&(line.replace("TEXT", &text) + "\n")).outcome
+            else {
+                panic!("{length}")
+            };
+            answer.len()
+        };
+        assert_eq!([4 << 20, (4 << 20) + 2].map(answer), [4 << 20; 2]);
+    }
+
+    #[test]
+    fn messages_beyond_those_that_are_remembered_are_counted() {
+        let mut reader = FigureReader::of_part();
+        reader.collector.collected().messages.messages.all = vec![0; 65_535];
+        for number in 1..=3 {
+            let line = format!(
+                r#"{{"type":"assistant","sessionId":"s-1","cwd":"/","version":"2.1.0","uuid":"r-{number}","parentUuid":null,"isSidechain":false,"timestamp":"2026-11-20T09:00:0{number}.000Z","message":{{"id":"m-{number}","role":"assistant","model":"model-1","content":[{{"type":"text","text":"Done."}}],"usage":{{"input_tokens":5,"output_tokens":1}}}}}}"#
+            );
+            reader.read((line + "\n").as_bytes()).unwrap();
+        }
+        let found = reader.finish();
+        assert_eq!((found.messages.all.len(), found.tokens().unwrap().input), (65_536, 15));
     }
 }
