@@ -306,3 +306,16 @@ fn a_side_file_never_goes_back_and_stays_as_it_is_once_the_run_is_over() {
         assert!(!paths.lock(&id).exists());
     }
 }
+
+#[test]
+fn a_very_long_session_id_is_not_kept_and_an_earlier_one_is() {
+    let engine = Engine::builder().no_project(true).build().unwrap();
+    let mut pipeline = Pipeline::new(setup(&engine));
+    let mut found = StreamFindings::default();
+    for (length, kept) in [(1_024, 1_024), (1_025, 1_024), (9, 9)] {
+        let line = STREAM.lines().next().unwrap().replace("s-1", &"s".repeat(length)) + "\n";
+        let _ = pipeline.push(line.as_bytes(), &mut NoReader);
+        found.update(&pipeline, line.as_bytes());
+        assert_eq!(found.session, Some("s".repeat(kept)), "{length}");
+    }
+}

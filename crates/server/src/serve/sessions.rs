@@ -362,3 +362,26 @@ fn shortened(title: &str) -> String {
     }
     title
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_title_is_cut_and_a_side_file_that_is_too_large_is_not_read() {
+        assert_eq!(shortened(&"é".repeat(160)), "é".repeat(160));
+        assert_eq!(shortened(&"é".repeat(161)), "é".repeat(160) + "…");
+        let folder = tempfile::tempdir().unwrap();
+        let paths = SessionPaths { folder: folder.path().join("sessions") };
+        fs::create_dir(&paths.folder).unwrap();
+        let id: RunId = "20261123-224103-k3x9qa".parse().unwrap();
+        let side = format!(
+            r#"{{"v":1,"id":"{id}","status":"done","command":["a"],"folder":"/","log":"/gone","log_start":0,"started":"2026-11-23T22:41:03Z","recorder":{{"pid":1}}}}"#
+        );
+        for (size, is_read) in [(1 << 20, true), ((1 << 20) + 1, false)] {
+            fs::write(paths.side_file(&id), side.clone() + &" ".repeat(size - side.len())).unwrap();
+            let known = KnownSessions::new(paths.clone(), |_| ());
+            assert_eq!(known.find(&id).is_some(), is_read, "{size}");
+        }
+    }
+}

@@ -243,3 +243,22 @@ fn is_id(id: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
     (1..=LONGEST_ID).contains(&id.len()) && id.bytes().all(is_plain)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_plain_and_not_long() {
+        for (id, is_right) in [
+            ("x".repeat(128), true),
+            ("x".repeat(129), false),
+            ("ses_A-1".to_owned(), true),
+            (String::new(), false),
+            ("..".to_owned(), false),
+            ("a/b".to_owned(), false),
+        ] {
+            assert_eq!(is_id(&id), is_right, "{id}");
+        }
+    }
+}

@@ -497,3 +497,26 @@ impl ImportedFile {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_are_searched_twelve_levels_down() {
+        let folder = tempfile::TempDir::with_prefix("streamfmt-import-").unwrap();
+        let data = folder.path().join("data");
+        let histories = folder.path().join("histories");
+        let line = r#"{"type":"user","sessionId":"s-1","cwd":"/","version":"2.1.0","uuid":"u-1","parentUuid":null,"isSidechain":false,"timestamp":"2026-11-20T09:00:00.000Z","message":{"role":"user","content":"Plan it."}}"#;
+        for levels in [12, 13] {
+            let deep = histories.join("d/".repeat(levels));
+            fs::create_dir_all(&deep).unwrap();
+            fs::write(deep.join("a.jsonl"), line.replace("s-1", &format!("s-{levels}")) + "\n").unwrap();
+        }
+        let mut store = Store::open(&data).unwrap();
+        let new = |counts: ImportCounts| counts.new;
+        assert_eq!(new(store.import(std::slice::from_ref(&histories), |_| ()).unwrap()), 1);
+        // The rest is found from farther down.
+        assert_eq!(new(store.import(&[histories.join("d")], |_| ()).unwrap()), 1);
+    }
+}

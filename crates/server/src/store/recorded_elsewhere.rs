@@ -422,4 +422,30 @@ mod tests {
             assert_eq!(content(&data.join("sessions")), [], "{ending}: nothing is half there");
         }
     }
+
+    #[test]
+    fn a_side_file_that_is_too_large_is_damaged_and_a_run_with_no_free_id_is_an_error() {
+        let folder = tempfile::TempDir::with_prefix("streamfmt-elsewhere-").unwrap();
+        let (ci, data) = (folder.path().join("ci"), folder.path().join("data"));
+        fs::create_dir(&ci).unwrap();
+        let mut store = Store::open(&data).unwrap();
+        let side_file = ci.join(format!("{ID}.json"));
+        for (size, is_read) in [((1 << 20) + 1, false), (1 << 20, true)] {
+            let padded = side("Build") + &" ".repeat(size);
+            put(&ci, "json", &padded[..size]);
+            let imported = store.import_run(&side_file).unwrap();
+            assert_eq!(matches!(imported, ImportedRun::New), is_read, "{size}");
+            assert_eq!(matches!(imported, ImportedRun::Damaged), !is_read, "{size}");
+        }
+        let mine = data.join("sessions");
+        for count in 1..=100 {
+            // Whatever was taken so far is now another run.
+            for (name, _) in content(&mine) {
+                fs::write(mine.join(name), "{").unwrap();
+            }
+            let imported = store.import_run(&side_file);
+            assert_eq!(imported.is_ok(), count < 100, "{count}");
+        }
+        assert_eq!(content(&mine).len(), 100, "nothing was written over");
+    }
 }

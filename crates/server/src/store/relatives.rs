@@ -147,3 +147,51 @@ impl Store {
         rows.collect::<Result<_, _>>().map_err(fail)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The id of a session, of which each is a second younger than the one before.
+    fn id(number: usize) -> String {
+        format!("20261123-22{:02}{:02}-k3x9qa", number / 60, number % 60)
+    }
+
+    /// A store of sessions with a message each. `parent`: the agent's own id of the session that one resumes.
+    fn store(folder: &std::path::Path, count: usize, parent: fn(usize) -> Option<String>) -> Store {
+        let store = Store::open(folder).unwrap();
+        for number in 0..count {
+            let first = parent(number).is_none().then_some(7);
+            let sql = "INSERT INTO sessions (id, agent_session, parent_session, first_message, status, started) \
+                VALUES (?1, ?2, ?3, ?4, 'done', ?5)";
+            let values = (id(number), format!("s-{number}"), parent(number), first, number);
+            store.connection.execute(sql, values).unwrap();
+            let hashes = (number as u64).to_le_bytes();
+            store.connection.execute("INSERT INTO messages VALUES (?1, ?2)", (id(number), hashes)).unwrap();
+        }
+        store
+    }
+
+    /// The sorted messages of the sessions of which one may be a copy.
+    fn before(store: &Store, number: usize) -> Vec<u64> {
+        let mut found: Vec<u64> = store.messages_before(&id(number)).unwrap().all().into_iter().collect();
+        found.sort_unstable();
+        found
+    }
+
+    #[test]
+    fn a_session_is_compared_with_the_fifty_before_it_and_a_hundred_that_begin_alike() {
+        let folder = tempfile::TempDir::with_prefix("streamfmt-relatives-").unwrap();
+        let chain = |number: usize| Some(format!("s-{}", number.checked_sub(1)?));
+        let chained = store(&folder.path().join("chain"), 60, chain);
+        assert_eq!(before(&chained, 50), (0..50).collect::<Vec<_>>());
+        assert_eq!(before(&chained, 55), (5..55).collect::<Vec<_>>(), "the nearest ones");
+        let alike = store(&folder.path().join("alike"), 110, |_| None);
+        assert_eq!(before(&alike, 100), (0..100).collect::<Vec<_>>());
+        assert_eq!(
+            before(&alike, 105),
+            (0..100).collect::<Vec<_>>(),
+            "the oldest ones: a copy has an origin"
+        );
+    }
+}

@@ -131,3 +131,20 @@ fn nodes_that_are_far_from_the_end_are_found_shown_and_may_be_finished() {
         [Some(2), Some(3), Some(6), Some(border + 1)]
     );
 }
+
+#[test]
+fn as_many_as_four_thousand_open_nodes_far_from_the_end_can_still_change() {
+    let mut view = SessionView::default();
+    let last = 4_097 + RECENT as u64;
+    for hash in 1..=last {
+        view.revision = hash;
+        view.put(hash, NodePath::of(hash as u32), if hash <= 4_097 { "oopen" } else { "wwhole" });
+    }
+    assert_eq!(view.path(4_096), Some(&NodePath::of(4_096)));
+    assert_eq!(view.path(4_097), None);
+    // It stays as it is, and is removed no more.
+    view.remove(4_097);
+    view.remove(4_096);
+    assert_eq!(view.len(), last - 1);
+    assert_eq!(numbers(view.nodes(Some(4_099), 2)).0, [4_097, 4_098]);
+}
