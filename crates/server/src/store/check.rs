@@ -37,7 +37,8 @@ impl fmt::Display for StoreProblem {
 }
 
 impl Store {
-    /// Returns what is wrong with the store of a data folder, at most 100 problems of the database. Nothing is changed.
+    /// Returns what is wrong with the store of a data folder, at most 100 problems of the database, and whether there are more.
+    /// Nothing is changed.
     pub fn check(data: &Path) -> Result<Vec<StoreProblem>, StoreError> {
         let path = data.join("sessions.db");
         let fail = |error: &rusqlite::Error| StoreError::of(&path, error);
@@ -49,10 +50,16 @@ impl Store {
                 let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
                 let connection = Connection::open_with_flags(&path, flags).map_err(|error| fail(&error))?;
                 match schema::version(&connection)
-                    .and_then(|version| Ok((version, problems(&connection, MOST)?)))
+                    .and_then(|version| Ok((version, problems(&connection, MOST + 1)?)))
                 {
                     Ok((version, _)) if version > schema::VERSION => return Err(StoreError::Newer(path)),
-                    Ok((_, found)) => found,
+                    Ok((_, mut found)) => {
+                        if found.len() > MOST {
+                            found.truncate(MOST);
+                            found.push("there are more problems".to_owned());
+                        }
+                        found
+                    }
                     Err(error) if matches!(fail(&error), StoreError::Damaged(_)) => vec![error.to_string()],
                     Err(error) => return Err(fail(&error)),
                 }
@@ -134,4 +141,27 @@ fn undecodable(connection: &Connection, table: &SqlTable, most: usize) -> rusqli
         found.dedup();
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hundred_problems_of_the_database_are_listed_and_it_is_stated_that_there_are_more() {
+        for (rows, last) in
+            [(100, "s-100: sessions.num_turns can't be decoded"), (101, "there are more problems")]
+        {
+            let folder = tempfile::TempDir::with_prefix("streamfmt-check-").unwrap();
+            let store = Store::open(folder.path()).unwrap();
+            for row in 1..=rows {
+                let sql = "INSERT INTO sessions (id, status, started, num_turns) VALUES (?1, 'done', 1, -10)";
+                store.connection.execute(sql, [format!("s-{row:03}")]).unwrap();
+            }
+            drop(store);
+            let problems = Store::check(folder.path()).unwrap();
+            assert_eq!(problems.last(), Some(&StoreProblem::Database(last.to_owned())));
+            assert_eq!(problems.len(), rows);
+        }
+    }
 }
