@@ -3,8 +3,6 @@
 use streamfmt::core::redact::Redactor;
 use streamfmt::core::text::clean;
 
-use crate::message::message_redactor;
-
 /// An unfinished line is shown once it exceeds this size, in bytes.
 const LINE: usize = 8 * 1024;
 
@@ -18,12 +16,13 @@ const TRIES: usize = 16;
 const MOST: usize = 64 * 1024;
 
 /// Takes bytes and returns lines.
-#[derive(Default)]
 pub(crate) struct AsideLines {
     /// The last, unfinished line.
     line: Vec<u8>,
     /// The size at which splitting that line failed last. Masking takes time, so it isn't tried again for each byte.
     tried: usize,
+    /// Returns what masks now; `None` while nothing is masked.
+    new_redactor: fn() -> Option<Redactor>,
     /// Masks line by line, once masking is on.
     redactor: Option<Redactor>,
     /// Bytes of the unfinished line that were dropped.
@@ -31,6 +30,10 @@ pub(crate) struct AsideLines {
 }
 
 impl AsideLines {
+    pub(crate) fn new(new_redactor: fn() -> Option<Redactor>) -> Self {
+        Self { line: Vec::new(), tried: 0, new_redactor, redactor: None, omitted: 0 }
+    }
+
     /// Takes bytes and returns the lines that they complete, and the beginning of an unfinished line that has become too long.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Vec<String> {
         let mut lines = Vec::new();
@@ -58,7 +61,7 @@ impl AsideLines {
 
     /// Takes the beginning of a long unfinished line, if it can be split.
     fn shorten(&mut self, lines: &mut Vec<String>) {
-        let count = match message_redactor() {
+        let count = match (self.new_redactor)() {
             None => Some(whole_characters(&self.line)),
             Some(mut redactor) => self.split_place(&mut redactor),
         };
@@ -98,7 +101,7 @@ impl AsideLines {
             return vec![format!("… {} bytes of a line aren't shown: they can't be masked", omitted + count)];
         }
         if self.redactor.is_none() {
-            self.redactor = message_redactor();
+            self.redactor = (self.new_redactor)();
         }
         let mask = |line: &str| {
             let mut line = clean(line).into_owned();
@@ -128,6 +131,8 @@ fn whole_characters(bytes: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use streamfmt::core::redact::Redaction;
+
     use super::*;
 
     #[test]
@@ -135,7 +140,7 @@ mod tests {
         for sign in ["a", "é", "€", "😀"] {
             let text = sign.repeat(3 * LINE);
             for first in LINE + 1..LINE + 6 {
-                let mut aside = AsideLines::default();
+                let mut aside = AsideLines::new(|| None);
                 let (head, tail) = text.as_bytes().split_at(first);
                 let mut lines = aside.push(head);
                 lines.extend(aside.push(tail));
@@ -144,8 +149,39 @@ mod tests {
             }
         }
         // Each invalid byte is replaced by a character.
-        let mut aside = AsideLines::default();
+        let mut aside = AsideLines::new(|| None);
         let lines = aside.push(&[0x80; LINE + 1]);
         assert_eq!(lines.concat().chars().count() + aside.finish().concat().chars().count(), LINE + 1);
+    }
+
+    #[test]
+    fn a_long_unfinished_line_is_shown_but_for_an_end_that_may_be_a_secret() {
+        let all = "word ".repeat(2_000);
+        let (first, rest) = all.split_at(8 * 1_024);
+        for (is_masked, shown) in [(false, 8 * 1_024 + 1), (true, 7 * 1_024)] {
+            let redactor = || Redactor::new(&Redaction::everything());
+            let mut aside = AsideLines::new(if is_masked { redactor } else { || None });
+            assert_eq!(aside.push(first.as_bytes()), [""; 0], "{is_masked}");
+            let mut lines = aside.push(&rest.as_bytes()[..1]);
+            // Up to the blank before.
+            assert!(
+                (shown - 5..=shown).contains(&lines.concat().len()),
+                "{is_masked}: {}",
+                lines.concat().len()
+            );
+            lines.extend(aside.push(&rest.as_bytes()[1..]));
+            lines.extend(aside.finish());
+            assert!(lines.concat() == all, "{is_masked}");
+        }
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_to_be_masked_is_counted_in_its_place() {
+        let mut aside = AsideLines::new(|| Redactor::new(&Redaction::everything()));
+        let mut lines = aside.push(&[b'x'; 64 * 1_024]);
+        lines.extend(aside.push(&[b'x'; 1_025]));
+        assert_eq!(aside.line.len(), 0, "nothing of it is kept");
+        lines.extend(aside.push(b"xx\nnext\n"));
+        assert_eq!(lines, ["… 66564 bytes of a line aren't shown: they can't be masked", "next"]);
     }
 }

@@ -237,3 +237,14 @@ fn short(text: &str) -> String {
         None => text,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_value_of_a_layer_is_cut() {
+        assert_eq!(short(&"é".repeat(120)), "é".repeat(120));
+        assert_eq!(short(&"é".repeat(121)), "é".repeat(120) + "…");
+    }
+}

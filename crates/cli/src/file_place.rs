@@ -153,3 +153,23 @@ fn stdout() -> Option<fs::Metadata> {
 fn stdout() -> Option<fs::Metadata> {
     None
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn forty_links_are_followed_to_a_file_that_does_not_exist_and_more_are_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = |number: usize| folder.path().join(number.to_string());
+        for number in 1..=41 {
+            symlink((number - 1).to_string(), place(number)).unwrap();
+        }
+        assert_eq!(followed(&place(39)).unwrap(), place(0));
+        assert_eq!(followed(&place(41)).unwrap_err().to_string(), "too many symbolic links");
+        let end = |number| FilePlace::of(&place(number)).into_path().file_name().unwrap().to_owned();
+        assert_eq!([40, 41].map(end), ["0", "1"]);
+    }
+}

@@ -70,11 +70,14 @@ fn write_rows(rows: &str) {
 pub(crate) fn print(message: &str) {
     // It is masked before it is shortened: half a secret isn't recognized.
     let message = masked(&clean(message)).replace('\n', "␊");
-    let short = match message.char_indices().nth(MAX_MESSAGE) {
+    write_rows(&format!("streamfmt: {}", shortened(message)));
+}
+
+fn shortened(message: String) -> String {
+    match message.char_indices().nth(MAX_MESSAGE) {
         Some((end, _)) => format!("{}…", &message[..end]),
         None => message,
-    };
-    write_rows(&format!("streamfmt: {short}"));
+    }
 }
 
 /// Reports problems, each with the lines of the file concerned.
@@ -140,4 +143,15 @@ pub(crate) fn usable(path: &Path) -> String {
 /// Cleans foreign text for use within a line.
 pub(crate) fn one_line(text: &str) -> String {
     clean(text).replace('\n', "␊")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_message_is_cut() {
+        assert_eq!(shortened("é".repeat(1_000)), "é".repeat(1_000));
+        assert_eq!(shortened("é".repeat(1_001)), "é".repeat(1_000) + "…");
+    }
 }

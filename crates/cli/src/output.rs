@@ -529,3 +529,21 @@ fn is_ours(path: &Path) -> bool {
     let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
     flags.is_some_and(|flags| flags & CLOSED_IN_OTHERS != 0)
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_link_to_an_open_file_is_one_over_as_many_links_as_the_kernel_follows() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = |number: usize| folder.path().join(number.to_string());
+        symlink("/dev/fd/1", place(1)).unwrap();
+        for number in 2..=41 {
+            symlink((number - 1).to_string(), place(number)).unwrap();
+        }
+        assert_eq!([1, 40, 41].map(|number| is_descriptor(&place(number))), [true, true, false]);
+    }
+}

@@ -7,7 +7,7 @@ use streamfmt::core::pipeline::Pipeline;
 use streamfmt_server::{FeedStep, LiveFeed, Recording, RunEnd, RunNotice};
 
 use crate::aside::AsideLines;
-use crate::message::{reason, unwritten};
+use crate::message::{message_redactor, reason, unwritten};
 use crate::read_outcome::ReadOutcome;
 use crate::signal::{Signals, Woken};
 
@@ -20,7 +20,7 @@ pub(crate) struct RecordedInput {
 
 impl RecordedInput {
     pub(crate) fn new(feed: LiveFeed, recording: Recording) -> Self {
-        Self { feed, recording, aside: AsideLines::default() }
+        Self { feed, recording, aside: AsideLines::new(message_redactor) }
     }
 
     /// Reads the next bytes or messages.

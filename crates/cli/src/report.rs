@@ -266,4 +266,11 @@ mod tests {
             ]
         );
     }
+
+    #[test]
+    fn the_most_frequent_names_are_listed_and_the_others_counted() {
+        let counts = (1..=22).map(|number| (format!("n-{number:02}"), number)).collect();
+        let text = names(&counts);
+        assert!(text.starts_with("22 n-22, 21 n-21, ") && text.ends_with(", 3 n-03, 2 more"), "{text}");
+    }
 }

@@ -224,3 +224,31 @@ fn place(place: Option<&FindPlace>) -> String {
     let tool = place.tool.as_deref().map(|tool| format!(" of {}", one_line(tool))).unwrap_or_default();
     format!("#{anchor} line {}{inside}, {}{tool}", place.line, place.kind.name())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ten_places_of_a_masked_kind_are_listed_and_all_of_what_was_left() {
+        for (sort, listed, last) in [
+            (FindSort::Masked, 10, "    and 2 others (--json lists them)"),
+            (FindSort::Left, 12, "    head of the page: find 12"),
+        ] {
+            let find = |value: usize| ListedFind {
+                sort,
+                kind: "kind".to_owned(),
+                count: 1,
+                value,
+                place: None,
+                text: format!("find {value}"),
+                start: None,
+            };
+            let counts = [((sort, "kind".to_owned()), 12)].into();
+            let list = FindList { finds: (1..=12).map(find).collect(), counts, ..FindList::default() };
+            let text = SharedPage { path: "a.html".into(), bytes: 1 }.text(&list);
+            assert_eq!(text.matches("head of the page").count(), listed, "{text}");
+            assert_eq!(text.lines().nth_back(1), Some(last), "{text}");
+        }
+    }
+}

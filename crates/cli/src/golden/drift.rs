@@ -260,3 +260,24 @@ fn print_json(news: &[&DriftFound], known: usize, lines: u64, page: &mut StdoutP
     let told = json!({ "schema": SCHEMA, "lines": lines, "known": known, "found": found });
     writeln!(page, "{}", pretty(&told))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recordings_are_searched_sixteen_folders_deep() {
+        let folder = tempfile::tempdir().unwrap();
+        for levels in [16, 17] {
+            let deep = folder.path().join("d/".repeat(levels));
+            fs::create_dir_all(&deep).unwrap();
+            fs::write(deep.join("a.jsonl"), "{}").unwrap();
+        }
+        let count = |from: &Path| {
+            let mut files = Vec::new();
+            add_recordings(from, DEEPEST, &mut files).unwrap();
+            files.len()
+        };
+        assert_eq!((count(folder.path()), count(&folder.path().join("d"))), (1, 2));
+    }
+}

@@ -38,15 +38,7 @@ pub(super) fn text(rows: &[SessionRow], width: Option<usize>) -> String {
     }
     let now = Timestamp::now();
     let cells: Vec<[String; 8]> = rows.iter().map(|row| cells(row, now)).collect();
-    let mut widths = HEAD.map(|(head, _)| head.len());
-    for row in &cells {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.width());
-        }
-    }
-    for column in [TITLE, FOLDER] {
-        widths[column] = widths[column].min(MOST);
-    }
+    let mut widths = widths(&cells);
     let mut columns: Vec<usize> = (0..HEAD.len()).collect();
     if let Some(width) = width {
         let total = |columns: &[usize], widths: &[usize; 8]| -> usize {
@@ -91,6 +83,20 @@ pub(super) fn text(rows: &[SessionRow], width: Option<usize>) -> String {
     }
     text.pop();
     text
+}
+
+/// The widths of the columns without a terminal.
+fn widths(cells: &[[String; 8]]) -> [usize; 8] {
+    let mut widths = HEAD.map(|(head, _)| head.len());
+    for row in cells {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.width());
+        }
+    }
+    for column in [TITLE, FOLDER] {
+        widths[column] = widths[column].min(MOST);
+    }
+    widths
 }
 
 fn cells(row: &SessionRow, now: Timestamp) -> [String; 8] {
@@ -169,5 +175,12 @@ mod tests {
     fn no_cost_is_wide() {
         let costs = [0.0, 0.314, 999_999.0, 1_234_567.0, 1e308, -1e308, f64::INFINITY, f64::NAN].map(money);
         assert_eq!(costs, ["$0.00", "$0.31", "$999999.00", "$1e6", "$1e308", "$-1e308", "$inf", "$NaN"]);
+    }
+
+    #[test]
+    fn only_a_title_and_a_folder_are_narrower_than_their_text() {
+        let row = |length: usize| std::array::from_fn(|_| "x".repeat(length));
+        assert_eq!(widths(&[row(80), row(9)]), [80; 8]);
+        assert_eq!(widths(&[row(81)]), [81, 81, 81, 80, 80, 81, 81, 81]);
     }
 }
