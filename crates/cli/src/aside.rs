@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn a_line_that_is_too_long_to_be_masked_is_counted_in_its_place() {
         let mut aside = AsideLines::new(|| Redactor::new(&Redaction::everything()));
-        let mut lines = aside.push(&[b'x'; 64 * 1_024]);
+        let mut lines = aside.push(&vec![b'x'; 64 * 1_024]);
         lines.extend(aside.push(&[b'x'; 1_025]));
         assert_eq!(aside.line.len(), 0, "nothing of it is kept");
         lines.extend(aside.push(b"xx\nnext\n"));

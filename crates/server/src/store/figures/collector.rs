@@ -602,17 +602,18 @@ mod tests {
 
     #[test]
     fn tools_and_models_beyond_the_first_thousand_count_as_others() {
-        let (mut lines, mut models) = (String::new(), Vec::new());
+        let (mut lines, mut models) = (Vec::new(), Vec::new());
         for number in 0..1_003 {
-            lines += &format!(
+            lines.push(format!(
                 r#"{{"type":"assistant","message":{{"id":"m-{number}","role":"assistant","content":[{{"type":"tool_use","id":"t-{number}","name":"tool-{number:04}","input":{{}}}}]}},"session_id":"s-1"}}"#
-            );
-            lines += "\n";
+            ));
             models.push(format!(r#""model-{number:04}":{{"inputTokens":2,"outputTokens":1}}"#));
         }
         let found = figures(&format!(
-            r#"{lines}{{"type":"result","subtype":"success","is_error":false,"num_turns":1,"result":"Done.","session_id":"s-1","modelUsage":{{{}}}}}
+            r#"{}
+{{"type":"result","subtype":"success","is_error":false,"num_turns":1,"result":"Done.","session_id":"s-1","modelUsage":{{{}}}}}
 "#,
+            lines.join("\n"),
             models.join(",")
         ));
         assert_eq!((found.calls.len(), found.calls["tool-0999"], found.calls["others"]), (1_001, 1, 3));
