@@ -208,4 +208,16 @@ mod tests {
             "e828acfc792e3bbcd2a6c6c35323cb44b7b438741c168c8ec59aefe347f193bb"
         );
     }
+
+    #[test]
+    fn facts_over_the_limit_are_not_read() {
+        let folder = tempfile::TempDir::with_prefix("streamfmt-facts-").unwrap();
+        let history = folder.path().join("s.messages.json");
+        let most = usize::try_from(LARGEST_FACTS).unwrap();
+        for (size, is_read) in [(most, true), (most + 1, false)] {
+            fs::write(folder.path().join("s.json"), format!("{{\"a\":\"{}\"}}", "x".repeat(size - 8)))
+                .unwrap();
+            assert_eq!(facts_of(&history).is_some(), is_read, "{size}");
+        }
+    }
 }

@@ -146,4 +146,13 @@ mod tests {
             assert_eq!(text, whole, "{size}");
         }
     }
+
+    #[test]
+    fn only_so_many_entries_are_examined() {
+        let folder = folder(&[("a/x-one.jsonl", "one")]);
+        for (mut left, is_found) in [(2, true), (1, false)] {
+            assert_eq!(find(folder.path(), 1, "one", &mut left).is_some(), is_found);
+            assert_eq!(left, 0);
+        }
+    }
 }

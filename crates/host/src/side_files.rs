@@ -416,4 +416,17 @@ mod tests {
         symlink(folder.0.join("m"), side.join("agent-in.meta.json")).unwrap();
         assert_eq!(folder.found("s.jsonl", &[]), [id("in", None), id("near", None)]);
     }
+
+    #[test]
+    fn of_too_many_files_the_first_by_name_are_found() {
+        let folder =
+            Folder::new("many", &[("s/subagents/agent-0000.jsonl", ""), ("sidechains/agent-x.jsonl", "")]);
+        let of = |number: usize| folder.0.join(format!("s/subagents/agent-{number:04}.jsonl"));
+        (1..MOST_FILES - 1).for_each(|number| fs::write(of(number), "").unwrap());
+        let last = |found: Vec<(String, Option<String>)>| (found.len(), found.last().unwrap().0.clone());
+        assert_eq!(last(folder.found("s.jsonl", &[])), (MOST_FILES, "x".to_owned()));
+        fs::write(of(MOST_FILES - 1), "").unwrap();
+        fs::write(of(MOST_FILES), "").unwrap();
+        assert_eq!(last(folder.found("s.jsonl", &[])), (MOST_FILES, "4095".to_owned()));
+    }
 }

@@ -157,3 +157,24 @@ impl Examined {
         self.flaws.extend(suite.problems.0);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_manifest_over_the_limit_is_a_problem() {
+        let root = tempfile::TempDir::with_prefix("streamfmt-examine-").unwrap();
+        fs::write(root.path().join("init.lua"), "").unwrap();
+        let about = "name = 'demo'\napi = 1\n#";
+        for (size, problem) in [(LARGEST, None), (LARGEST + 1, Some("larger than 1 MiB"))] {
+            let text = about.to_owned() + &" ".repeat(size - about.len());
+            fs::write(root.path().join(manifest::FILE), text).unwrap();
+            let found = examine(&Files::default(), &Folders::default(), root.path(), false).problems;
+            let found = found.first().map(|problem| problem.message.as_str());
+            assert_eq!(found, problem, "{size}");
+        }
+    }
+}

@@ -108,4 +108,11 @@ mod tests {
         assert_eq!(all("kind"), Kind::NAMES.iter().map(|name| (*name).to_owned()).collect());
         assert_eq!(all("action"), Action::NAMES.iter().map(|name| (*name).to_owned()).collect());
     }
+
+    #[test]
+    fn so_many_tools_are_tried() {
+        let hook = |number: usize| Hook { what: format!("tool T{number}"), fields: Vec::new(), place: None };
+        let stream = stream(&(0..=MOST_TOOLS).map(hook).collect::<Vec<_>>());
+        assert!(stream.contains("\"T99\"") && !stream.contains("\"T100\""));
+    }
 }

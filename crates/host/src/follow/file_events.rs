@@ -363,3 +363,37 @@ mod imp {
         }
     }
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn only_the_first_folders_are_watched_and_that_is_no_failure() {
+        let root = tempfile::TempDir::with_prefix("streamfmt-watched-").unwrap();
+        let folders: Vec<PathBuf> =
+            (0..=MOST_FOLDERS).map(|number| root.path().join(format!("{number:03}"))).collect();
+        folders.iter().for_each(|folder| fs::create_dir(folder).unwrap());
+        let mut events = FileEvents::new(|| ());
+        events.watch(folders.clone(), BTreeSet::new());
+        assert!(events.watched.len() <= MOST_FOLDERS);
+        assert!(!events.watched.contains_key(&folders[MOST_FOLDERS]));
+        assert!(events.has_refused || events.watched.len() == MOST_FOLDERS);
+    }
+
+    #[test]
+    fn so_many_links_on_the_way_to_a_file_are_followed() {
+        let root = tempfile::TempDir::with_prefix("streamfmt-links-").unwrap();
+        let folder = root.path().canonicalize().unwrap();
+        let name = |number: usize| folder.join(format!("{number}"));
+        for number in 0..MOST_LINKS + 9 {
+            symlink(name(number + 1), name(number)).unwrap();
+        }
+        let names = way_of(&name(0)).names;
+        assert_eq!(names.len(), MOST_LINKS);
+        assert!(names.contains(OsStr::new("31")) && !names.contains(OsStr::new("32")));
+    }
+}

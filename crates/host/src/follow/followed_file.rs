@@ -307,4 +307,44 @@ mod tests {
         assert!(!named.has_next() && named.refusal().is_none());
         assert_eq!(followed.after(b"3"), Growth::Quiet);
     }
+
+    #[test]
+    fn only_either_end_of_what_was_read_is_compared() {
+        let text = vec![b'a'; 2000];
+        for (place, is_other) in [(511, true), (512, false), (1487, false), (1488, true)] {
+            let mut followed = Followed::new("ends", &text);
+            let mut changed = [&text[..], b"more"].concat();
+            changed[place] = b'b';
+            let growth = if is_other { Growth::Other } else { Growth::Bytes(4) };
+            assert_eq!(followed.after(&changed), growth, "{place}");
+        }
+    }
+
+    #[test]
+    fn once_there_is_room_the_file_that_has_the_name_is_kept() {
+        let followed = Followed::new("many", b"-");
+        let mut named = NamedFiles::new(followed.path.clone());
+        let next = followed.path.with_extension("next");
+        for number in 0..=u8::try_from(MOST_OPENED).unwrap() {
+            fs::write(&next, [number]).unwrap();
+            fs::rename(&next, &followed.path).unwrap();
+            named.check();
+        }
+        let mut read = Vec::new();
+        while let Some(mut file) = named.next() {
+            named.check();
+            let mut buffer = [0; 8];
+            assert_eq!(file.read(&mut buffer).unwrap(), Growth::Bytes(1));
+            read.push(buffer[0]);
+            if read.len() == 1 {
+                assert_eq!(named.opened.len(), MOST_OPENED);
+                // There is no room for it yet. It is kept once there is.
+                fs::write(&next, [100]).unwrap();
+                fs::rename(&next, &followed.path).unwrap();
+                named.check();
+            }
+        }
+        let all: Vec<u8> = (0..=u8::try_from(MOST_OPENED).unwrap()).chain([100]).collect();
+        assert_eq!(read, all);
+    }
 }

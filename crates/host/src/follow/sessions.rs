@@ -33,6 +33,29 @@ const MOST_SILENT: usize = 64;
 const MOST_OPENED: usize = 4_096;
 /// Most files that are remembered, so that none counts as new when it grows or is replaced.
 const MOST_SEEN: usize = 1 << 20;
+
+/// The limits of a search.
+#[derive(Clone, Copy)]
+struct SearchLimits {
+    folders: usize,
+    entries: usize,
+    silent: usize,
+    opened: usize,
+    seen: usize,
+}
+
+impl Default for SearchLimits {
+    fn default() -> Self {
+        Self {
+            folders: MOST_FOLDERS,
+            entries: MOST_ENTRIES,
+            silent: MOST_SILENT,
+            opened: MOST_OPENED,
+            seen: MOST_SEEN,
+        }
+    }
+}
+
 /// Number of lines of a file of records that are read to classify it.
 const LINES: usize = 16;
 /// A folder that was modified less than this ago may change again without a new modification time.
@@ -61,6 +84,7 @@ impl SessionFolder {
 #[derive(Default)]
 pub struct Sessions {
     folders: Vec<SessionFolder>,
+    limits: SearchLimits,
     /// Files that this program writes, which aren't sessions.
     written: Vec<PathBuf>,
     /// The known state of each folder and of those below it.
@@ -124,7 +148,7 @@ impl Sessions {
         found.extend(self.begun_files());
         found.sort_by(|(_, one), (_, other)| other.cmp(one));
         let mut newest: Option<AppearedSession> = None;
-        for (folder, file) in found.into_iter().take(MOST_OPENED) {
+        for (folder, file) in found.into_iter().take(self.limits.opened) {
             let kind = self.kind_of(folder, &file.path);
             let file = AppearedSession { is_known: kind == FileKind::Known, ..file };
             if let FileKind::Silent | FileKind::Unclear = kind {
@@ -139,7 +163,7 @@ impl Sessions {
             }
         }
         self.silent.sort_by(|one, other| other.found.cmp(&one.found));
-        self.silent.truncate(MOST_SILENT);
+        self.silent.truncate(self.limits.silent);
         let is_newer = |newest: &AppearedSession| {
             let current = self.current.as_ref().max(self.next.as_ref());
             current.is_none_or(|current| newest > current)
@@ -200,7 +224,8 @@ impl Sessions {
         files.retain(|(_, file)| {
             let plain = without_compression(&file.path);
             let is_copy = plain != file.path && self.seen.contains(&hash_of(&plain));
-            let is_new = !is_copy && self.seen.len() < MOST_SEEN && self.seen.insert(hash_of(&file.path));
+            let is_new =
+                !is_copy && self.seen.len() < self.limits.seen && self.seen.insert(hash_of(&file.path));
             is_new && self.is_newer(file)
         });
         files
@@ -215,14 +240,14 @@ impl Sessions {
             return;
         };
         if known.is_some_and(|known| known.changed == Some(changed))
-            || known.is_none() && self.known.len() >= MOST_FOLDERS
+            || known.is_none() && self.known.len() >= self.limits.folders
         {
             return;
         }
         let is_sure = changed.elapsed().is_ok_and(|age| age > TICK);
         let Ok(entries) = fs::read_dir(folder) else { return };
         let mut below = Vec::new();
-        for entry in entries.take(MOST_ENTRIES).flatten() {
+        for entry in entries.take(self.limits.entries).flatten() {
             let (path, name) = (entry.path(), entry.file_name());
             let Ok(kind) = entry.file_type() else { continue };
             let is_folder = kind.is_dir() && depth > 0;
@@ -325,4 +350,83 @@ fn size_of(path: &Path) -> u64 {
 
 fn is_hidden(name: &OsStr) -> bool {
     name.as_encoded_bytes().starts_with(b".")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINE: &str = "{\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"s\"}\n";
+
+    /// Files, each with its text, that appeared one after the other.
+    fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let folder = tempfile::TempDir::with_prefix("streamfmt-sessions-").unwrap();
+        for (second, (name, text)) in files.iter().enumerate() {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, text).unwrap();
+            let appeared = SystemTime::UNIX_EPOCH + Duration::from_secs(second as u64);
+            File::options().write(true).open(&path).unwrap().set_modified(appeared).unwrap();
+        }
+        folder
+    }
+
+    fn sessions(folder: &tempfile::TempDir, limits: SearchLimits) -> Sessions {
+        let folders = vec![SessionFolder::given(folder.path().to_owned())];
+        Sessions { folders, limits, ..Sessions::default() }
+    }
+
+    /// The session that a search finds, below the folder.
+    fn found(folder: &tempfile::TempDir, sessions: &mut Sessions) -> Option<String> {
+        sessions.look();
+        let path = sessions.take()?;
+        Some(path.strip_prefix(folder.path()).unwrap().to_str().unwrap().to_owned())
+    }
+
+    #[test]
+    fn folders_below_the_deepest_are_not_searched() {
+        for (name, is_found) in [("a/b/c/d/s.jsonl", true), ("a/b/c/d/e/s.jsonl", false)] {
+            let folder = folder(&[(name, LINE)]);
+            let found = found(&folder, &mut sessions(&folder, SearchLimits::default()));
+            assert_eq!(found.is_some(), is_found, "{name}");
+        }
+    }
+
+    #[test]
+    fn at_a_limit_the_newest_are_found() {
+        let all = SearchLimits::default();
+        // No folder is left out unless there are too many. The folders of later days are searched first.
+        let days = folder(&[("02/late.jsonl", LINE), ("01/newest.jsonl", LINE)]);
+        for (folders, newest) in [(3, "01/newest.jsonl"), (2, "02/late.jsonl")] {
+            let limits = SearchLimits { folders, ..all };
+            assert_eq!(found(&days, &mut sessions(&days, limits)).as_deref(), Some(newest), "{folders}");
+        }
+        // Files are opened from the newest on.
+        let other = folder(&[("s.jsonl", LINE), ("agent-a.jsonl", LINE)]);
+        for (opened, newest) in [(2, Some("s.jsonl")), (1, None)] {
+            let limits = SearchLimits { opened, ..all };
+            assert_eq!(found(&other, &mut sessions(&other, limits)).as_deref(), newest, "{opened}");
+        }
+        // Of files without a line, the newest are kept until they have one.
+        for (silent, grows, is_found) in
+            [(2, "old.jsonl", true), (1, "old.jsonl", false), (1, "new.jsonl", true)]
+        {
+            let empty = folder(&[("old.jsonl", ""), ("new.jsonl", "")]);
+            let mut sessions = sessions(&empty, SearchLimits { silent, ..all });
+            assert_eq!(found(&empty, &mut sessions), None);
+            fs::write(empty.path().join(grows), LINE).unwrap();
+            assert_eq!(found(&empty, &mut sessions).is_some(), is_found, "{silent} {grows}");
+        }
+    }
+
+    #[test]
+    fn so_many_files_are_examined_and_remembered() {
+        let two = folder(&[("a.jsonl", LINE), ("b.jsonl", LINE)]);
+        let all = SearchLimits::default();
+        for (limits, count) in
+            [(all, 2), (SearchLimits { entries: 1, ..all }, 1), (SearchLimits { seen: 1, ..all }, 1)]
+        {
+            assert_eq!(sessions(&two, limits).new_files().len(), count);
+        }
+    }
 }

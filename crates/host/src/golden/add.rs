@@ -148,4 +148,17 @@ mod tests {
             assert_eq!(text.parse().ok(), lines.map(LineRange), "{text}");
         }
     }
+
+    #[test]
+    fn a_case_that_would_be_too_large_is_not_made() {
+        let root = tempfile::TempDir::with_prefix("streamfmt-add-").unwrap();
+        let add = |size: usize| {
+            let recording = io::BufReader::new(io::repeat(b'x').take(size as u64));
+            add(root.path(), &format!("case-{size}"), "session", recording, &LineRange::default(), false)
+        };
+        let problem = "session: the selected lines exceed 16 MiB; select fewer with --events";
+        assert_eq!(add(LARGEST + 1).unwrap_err(), problem);
+        assert!(!root.path().join(format!("case-{}", LARGEST + 1)).exists());
+        assert_eq!(add(LARGEST).unwrap().input.metadata().unwrap().len(), LARGEST as u64);
+    }
 }

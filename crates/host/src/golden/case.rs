@@ -128,3 +128,18 @@ fn conflict(text: &str) -> Option<usize> {
     let begin = text.lines().position(|line| line.starts_with("<<<<<<< "))?;
     text.lines().skip(begin).any(|line| line.starts_with(">>>>>>> ")).then_some(begin + 1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_expected_output_over_the_limit_is_not_taken_for_a_missing_one() {
+        let root = tempfile::TempDir::with_prefix("streamfmt-case-").unwrap();
+        let path = root.path().join("default.text.txt");
+        assert_eq!(kept(&path), Ok(None));
+        fs::File::create(&path).unwrap().set_len(LARGEST as u64 + 1).unwrap();
+        let problem = kept(&path).unwrap_err();
+        assert!(problem.ends_with("(larger than 64 MiB); delete it and bless again"), "{problem}");
+    }
+}

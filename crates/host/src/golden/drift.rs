@@ -336,3 +336,16 @@ pub fn dialect_of(lines: &[u8]) -> Option<&'static str> {
         Some(DIALECTS.claiming(record.root())?.name)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn past_the_most_names_the_known_ones_are_still_counted() {
+        let mut all = HashMap::new();
+        let mut state = |name: String| known(&mut all, (What::Field, name), (0, 1)).is_some();
+        assert!((0..MOST_NAMES).all(|number| state(number.to_string())));
+        assert!(!state(MOST_NAMES.to_string()) && state("0".to_owned()));
+    }
+}

@@ -158,3 +158,19 @@ fn is_known(profile: &str, packs: &[Arc<Pack>]) -> bool {
     let known = Config::load(&Request { packs: packs.to_vec(), ..Request::default() }).profiles();
     known.iter().any(|(name, ..)| name == profile)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plugin_with_a_manifest_over_the_limit_is_not_taken_for_a_native_one() {
+        let root = tempfile::TempDir::with_prefix("streamfmt-engines-").unwrap();
+        let about = "name = 'demo'\napi = 1\n[library]\nx86_64-linux = 'lib.so'\n";
+        for (size, is_native_one) in [(LARGEST_MANIFEST, true), (LARGEST_MANIFEST + 1, false)] {
+            let text = format!("{about}#{}", " ".repeat(size - about.len() - 1));
+            std::fs::write(root.path().join(manifest::FILE), text).unwrap();
+            assert_eq!(is_native(root.path()), is_native_one, "{size}");
+        }
+    }
+}

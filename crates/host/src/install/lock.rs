@@ -60,3 +60,24 @@ impl Lock {
         write_private(&path, table.to_string().as_bytes()).map_err(|error| complain(error.to_string()))
     }
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_list_over_the_limit_is_not_taken_for_an_empty_one() {
+        let data = tempfile::TempDir::with_prefix("streamfmt-lock-").unwrap();
+        let path = data.path().join(NAME);
+        for (size, problem) in [(0, None), (LARGEST + 1, Some("too large"))] {
+            let file = fs::File::create(&path).unwrap();
+            file.set_permissions(fs::Permissions::from_mode(0o600)).unwrap();
+            file.set_len(size).unwrap();
+            let found = Lock::read(data.path()).err().map(|problem| problem.message);
+            assert_eq!(found.as_deref(), problem, "{size}");
+        }
+    }
+}

@@ -329,3 +329,57 @@ fn cut(text: &str, most: usize) -> String {
     }
     line
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failure(message: String) -> Warning {
+        Warning::new("demo", "failed", message, BELOW)
+    }
+
+    #[test]
+    fn failures_past_the_limit_are_counted_and_not_reported() {
+        let journal = Journal::default();
+        let over = MOST_KNOWN + 9;
+        for number in 0..over {
+            assert_eq!(journal.fail(failure(format!("{number}")), false), number < MOST_KNOWN);
+        }
+        assert_eq!(journal.take().len(), MOST_KNOWN);
+        assert_eq!((journal.failures(), journal.unreported()), (over as u64, 9));
+        for number in 0..over {
+            journal.doubt(failure(format!("{number}")));
+        }
+        assert_eq!(journal.take().len(), MOST_KNOWN);
+        let beside = Journal::default().beside(BTreeSet::new());
+        let shown = (0..over).filter(|number| beside.fail(failure(format!("{number}")), true));
+        assert_eq!(shown.count(), MOST_KNOWN);
+    }
+
+    #[test]
+    fn that_printed_lines_are_left_out_is_stated() {
+        let journal = Journal::default();
+        for number in 0..MOST_PRINTED + 9 {
+            journal.print("demo", format!("{number}").as_bytes());
+        }
+        let printed = |line: &str| PluginMessage::Printed("demo".to_owned(), line.to_owned());
+        let taken = journal.take();
+        assert_eq!(taken.len(), MOST_PRINTED + 1);
+        assert_eq!(taken[MOST_PRINTED - 1..], [printed("999"), printed("(further lines are omitted)")]);
+    }
+
+    #[test]
+    fn a_cut_text_ends_with_an_ellipsis() {
+        let journal = Journal::default();
+        for text in ["é", "a"] {
+            assert_eq!(short(&text.repeat(LONGEST)), text.repeat(200));
+            assert_eq!(short(&text.repeat(LONGEST + 1)), text.repeat(200) + "…");
+            for (length, end) in [(LONGEST_PRINT, ""), (LONGEST_PRINT + 1, "…"), (LONGEST_PRINT * 9, "…")]
+            {
+                journal.print("demo", text.repeat(length).as_bytes());
+                let line = text.repeat(400) + end;
+                assert_eq!(journal.take(), [PluginMessage::Printed("demo".to_owned(), line)]);
+            }
+        }
+    }
+}

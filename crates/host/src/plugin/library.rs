@@ -213,3 +213,53 @@ pub(crate) unsafe fn text_of<'a>(text: SfStr, longest: usize) -> Result<&'a str,
     let bytes = unsafe { std::slice::from_raw_parts(text.ptr, text.len) };
     std::str::from_utf8(bytes).map_err(|_| "is not UTF-8".to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::c_void;
+
+    use streamfmt_plugin::table::{SfItem, SfSink};
+
+    use super::*;
+
+    unsafe extern "C" fn create(_: *const SfHost, _: SfStr) -> *mut c_void {
+        std::ptr::null_mut()
+    }
+
+    unsafe extern "C" fn destroy(_: *mut c_void) {}
+
+    unsafe extern "C" fn format(_: *mut c_void, _: *const SfItem, _: *mut SfSink) -> i32 {
+        0
+    }
+
+    /// Reads a table with this version, and this list of what it formats.
+    fn read(version: &str, formats: &str) -> Result<NativeTable, String> {
+        let table = SfPlugin {
+            size: u32::try_from(size_of::<SfPlugin>()).unwrap(),
+            minor: 0,
+            name: SfStr::of("demo"),
+            version: SfStr::of(version),
+            formats: SfStr::of(formats),
+            create: Some(create),
+            destroy: Some(destroy),
+            format: Some(format),
+            session: None,
+            observes: SfStr::of(""),
+            observe: None,
+        };
+        // SAFETY: the table is complete, and its texts are valid while it is read.
+        unsafe { read_table(&table) }
+    }
+
+    #[test]
+    fn a_table_over_a_limit_is_refused() {
+        let groups = |count: usize| serde_json::to_string(&vec!["Bash"; count]).unwrap();
+        assert_eq!(read(&"1".repeat(LONGEST_TEXT), &groups(MOST_GROUPS)).unwrap().formats.len(), 256);
+        for (version, formats, problem) in [
+            (LONGEST_TEXT + 1, 1, "the version in its table is longer than 65536 bytes"),
+            (1, MOST_GROUPS + 1, "it is for more than 256 groups of items"),
+        ] {
+            assert_eq!(read(&"1".repeat(version), &groups(formats)).unwrap_err(), problem);
+        }
+    }
+}

@@ -305,3 +305,31 @@ impl From<streamfmt_core::theme::ThemeProblem> for Problem {
         Self { origin: problem.theme, place: Some(place), message: problem.message }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_theme_over_the_limit_is_refused_and_one_that_is_not_listed_is_found() {
+        let root = tempfile::TempDir::with_prefix("streamfmt-themes-").unwrap();
+        let folder = root.path().join("themes");
+        fs::create_dir(&folder).unwrap();
+        let folders = Folders { config: Some(root.path().to_owned()), ..Folders::default() };
+        let themes = || Themes::new(Some(&folders), Files::default());
+        for number in 0..=MOST_FILES {
+            fs::write(folder.join(format!("t{number}.toml")), "").unwrap();
+        }
+        let own = themes().list().into_iter().filter(|theme| theme.origin == "yours");
+        assert_eq!(own.count(), MOST_FILES);
+        assert!((0..=MOST_FILES).all(|number| themes().check(&format!("t{number}")).is_ok()));
+        for (size, problem) in [(LARGEST, None), (LARGEST + 1, Some("larger than 256 KiB"))] {
+            fs::write(folder.join("large.toml"), "#".repeat(size)).unwrap();
+            let found = themes().find("large", None).err();
+            assert_eq!(found.is_some(), problem.is_some(), "{size}");
+            assert!(found.unwrap_or_default().ends_with(problem.unwrap_or_default()));
+        }
+    }
+}

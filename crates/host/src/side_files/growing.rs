@@ -358,3 +358,80 @@ fn read_at(file: &mut File, position: u64, most: usize) -> Option<Vec<u8>> {
     file.take(most as u64).read_to_end(&mut piece).ok()?;
     (!piece.is_empty()).then_some(piece)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder with a history's files of sub-agents.
+    struct Disk(tempfile::TempDir);
+
+    impl Disk {
+        fn new() -> Self {
+            let disk = Self(tempfile::TempDir::with_prefix("streamfmt-growing-").unwrap());
+            fs::create_dir_all(disk.0.path().join("s/subagents")).unwrap();
+            disk
+        }
+
+        fn files(&self) -> GrowingSideFiles {
+            GrowingSideFiles::new(&self.0.path().join("s.jsonl"), &[], 1000)
+        }
+
+        /// Writes the file of an agent, with a usable beginning or none yet.
+        fn write(&self, agent: &str, has_begun: bool) {
+            let prompt = r#"{"type":"user","isSidechain":true,"sessionId":"s","message":{"role":"user","content":"count"}}"#;
+            let text = if has_begun { format!("{prompt}\n") } else { String::new() };
+            fs::write(self.0.path().join(format!("s/subagents/agent-{agent}.jsonl")), text).unwrap();
+        }
+    }
+
+    /// The call or result of session `s` that starts or names this agent.
+    fn asking(agent: &str) -> AwaitingCall {
+        let starter = Starter { id: format!("call-{agent}"), prompt: None, agent: Some(agent.to_owned()) };
+        AwaitingCall { call: Id::from(starter.id.clone()), session: "s".to_owned(), starter }
+    }
+
+    #[test]
+    fn a_call_that_is_no_longer_kept_gets_its_file_when_its_result_asks() {
+        let disk = Disk::new();
+        let files = disk.files();
+        let mut found = lock(&files.found);
+        for number in 0..=MOST_CALLS {
+            assert!(found.request(asking(&format!("{number}"))).is_none());
+        }
+        ["0", "1", "256"].into_iter().for_each(|agent| disk.write(agent, true));
+        let claimed: Vec<String> =
+            found.check().iter().map(|file| lock(file).call.as_str().to_owned()).collect();
+        assert_eq!(claimed, ["call-1", "call-256"]);
+        assert!(found.request(asking("0")).is_some());
+    }
+
+    #[test]
+    fn of_too_many_files_without_a_call_the_latest_are_kept() {
+        let disk = Disk::new();
+        (0..=MOST_UNCLAIMED).for_each(|number| disk.write(&format!("{number:03}"), true));
+        let files = disk.files();
+        let mut found = lock(&files.found);
+        assert!(found.request(asking("000")).is_none());
+        assert!(found.request(asking("001")).is_some() && found.request(asking("256")).is_some());
+
+        let disk = Disk::new();
+        (0..=MOST_UNCLAIMED).for_each(|number| disk.write(&format!("{number:03}"), false));
+        let files = disk.files();
+        let mut found = lock(&files.found);
+        assert!(found.request(asking("none")).is_none());
+        ["000", "001"].into_iter().for_each(|agent| disk.write(agent, true));
+        assert!(found.request(asking("000")).is_none() && found.request(asking("001")).is_some());
+    }
+
+    #[test]
+    fn so_many_folders_named_after_a_session_are_watched() {
+        let files = Disk::new().files();
+        for number in 0..=MOST_NAMED {
+            lock(&files.found).request(AwaitingCall { session: format!("s-{number}"), ..asking("a") });
+        }
+        let named = files.folders().iter().filter(|folder| folder.ends_with("s-15")).count();
+        let over = files.folders().iter().filter(|folder| folder.ends_with("s-16")).count();
+        assert_eq!((named, over), (1, 0));
+    }
+}

@@ -113,3 +113,18 @@ impl<T: Clone> PerTool<T> {
         found
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_cache_is_emptied_and_the_values_stay_the_same() {
+        let cache = PerTool::default();
+        for number in 0..=MOST_TOOLS {
+            assert_eq!(cache.get(&format!("T{number}"), None, || number), number);
+            assert!(cache.0.borrow().len() <= MOST_TOOLS);
+        }
+        assert_eq!(cache.get("T0", None, || 7), 7, "found again");
+    }
+}

@@ -180,3 +180,28 @@ impl Gunzip {
         count
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_over_the_limit_is_damage() {
+        let head = |name: usize, comment: usize| {
+            let texts = [vec![b'n'; name], vec![0], vec![b'c'; comment], vec![0]].concat();
+            [&[0x1f, 0x8b, 8, 8 | 16, 0, 0, 0, 0, 0, 3], &texts[..]].concat()
+        };
+        for (name, comment, problem) in [
+            (LONGEST_HEAD, 0, None),
+            (9, LONGEST_HEAD - 9, None),
+            (LONGEST_HEAD + 1, 0, Some("its head is too long")),
+            (9, LONGEST_HEAD - 8, Some("its head is too long")),
+        ] {
+            let mut gunzip = Gunzip::default();
+            let found = gunzip.step(&mut &head(name, comment)[..], &mut [0; 9]);
+            let found = found.err().map(|error| error.to_string());
+            assert_eq!(found.is_some(), problem.is_some(), "{name} {comment}: {found:?}");
+            assert!(found.unwrap_or_default().contains(problem.unwrap_or_default()));
+        }
+    }
+}

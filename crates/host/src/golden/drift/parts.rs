@@ -238,4 +238,36 @@ mod tests {
         assert!(is_inside("system/x.y", "system/x") && is_inside("a.b[c].d", "a.b[c]"));
         assert!(!is_inside("system/xy.z", "system/x") && !is_inside("system/x", "system/x"));
     }
+
+    #[test]
+    fn what_is_beyond_a_limit_belongs_to_the_part_around_it() {
+        let names = |line: String| {
+            let record = Record::from_line(line).unwrap();
+            parts(&record, &[]).into_iter().map(|part| part.name).collect::<Vec<_>>()
+        };
+        let nested = |depth: usize| {
+            format!("{{\"type\":\"x\",{}\"b\":1{}", "\"a\":{".repeat(depth), "}".repeat(depth + 1))
+        };
+        let deep = format!("x{}.b", ".a".repeat(DEEPEST - 1));
+        assert_eq!(names(nested(DEEPEST - 1)), ["x".to_owned(), deep]);
+        assert_eq!(names(nested(DEEPEST)), ["x"]);
+        let many = (0..MOST_PARTS).map(|number| format!(",\"o{number}\":{{\"a\":1}}")).collect::<Vec<_>>();
+        let found = names(format!("{{\"type\":\"x\"{}}}", many.concat()));
+        assert_eq!(found.len(), MOST_PARTS);
+        assert_eq!(found[MOST_PARTS - 1], "x.o1998.a");
+        let keys = [LONGEST_KEY, LONGEST_KEY + 1].map(|length| "k".repeat(length));
+        let found = names(format!("{{\"type\":\"x\",\"{}\":1,\"{}\":2}}", keys[0], keys[1]));
+        assert_eq!(found, ["x".to_owned(), format!("x.{}", keys[0]), "x.*".to_owned()]);
+    }
+
+    #[test]
+    fn a_cut_sample_ends_with_an_ellipsis() {
+        for (length, end) in [(60, ""), (61, "…")] {
+            let value = "8".repeat(length);
+            let record = Record::from_line(format!("{{\"type\":\"x\",\"a\":{value}}}")).unwrap();
+            let part = &parts(&record, &[])[1];
+            let sample = part.sample(record.text(), super::super::LONGEST_SAMPLE);
+            assert_eq!(sample, format!("{}{end}", &value[..60]));
+        }
+    }
 }

@@ -132,4 +132,13 @@ mod tests {
         assert_eq!(read(&inner.join("none.so")).unwrap_err(), "no such file or folder");
         assert_eq!(read(&inner).unwrap_err(), "not a file");
     }
+
+    #[test]
+    fn a_library_over_the_limit_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let library = folder.path().join("lib.so");
+        fs::File::create(&library).unwrap().set_len(LARGEST as u64 + 1).unwrap();
+        fs::set_permissions(&library, Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(read(&library).unwrap_err(), "larger than 64 MiB");
+    }
 }

@@ -368,3 +368,11 @@ fn what_is_over_a_limit_of_settings_is_reported_and_not_cut() {
     problems.add(SettingsLayer::User, (0..150).map(|number| Problem::of("x", format!("{number}"))));
     assert_eq!(problems.warnings.0.len(), 100);
 }
+
+#[test]
+fn no_line_is_longer_than_a_record_may_be() {
+    for (value, bytes) in [("1GiB", 1 << 30), ("2GiB", 1 << 30), ("none", 1 << 30), ("5", 5)] {
+        let settings = load_with("default", &[&format!("limits.line={value}")]).unwrap();
+        assert_eq!(settings.max_line, bytes, "{value}");
+    }
+}
