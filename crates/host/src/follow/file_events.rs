@@ -376,7 +376,9 @@ mod tests {
         let root = tempfile::TempDir::with_prefix("streamfmt-watched-").unwrap();
         let folders: Vec<PathBuf> =
             (0..=MOST_FOLDERS).map(|number| root.path().join(format!("{number:03}"))).collect();
-        folders.iter().for_each(|folder| fs::create_dir(folder).unwrap());
+        for folder in &folders {
+            fs::create_dir(folder).unwrap();
+        }
         let mut events = FileEvents::new(|| ());
         events.watch(folders.clone(), BTreeSet::new());
         assert!(events.watched.len() <= MOST_FOLDERS);

@@ -248,7 +248,7 @@ mod tests {
             observe: None,
         };
         // SAFETY: the table is complete, and its texts are valid while it is read.
-        unsafe { read_table(&table) }
+        unsafe { read_table(&raw const table) }
     }
 
     #[test]

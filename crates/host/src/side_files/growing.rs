@@ -399,7 +399,9 @@ mod tests {
         for number in 0..=MOST_CALLS {
             assert!(found.request(asking(&format!("{number}"))).is_none());
         }
-        ["0", "1", "256"].into_iter().for_each(|agent| disk.write(agent, true));
+        for agent in ["0", "1", "256"] {
+            disk.write(agent, true);
+        }
         let claimed: Vec<String> =
             found.check().iter().map(|file| lock(file).call.as_str().to_owned()).collect();
         assert_eq!(claimed, ["call-1", "call-256"]);
@@ -420,7 +422,9 @@ mod tests {
         let files = disk.files();
         let mut found = lock(&files.found);
         assert!(found.request(asking("none")).is_none());
-        ["000", "001"].into_iter().for_each(|agent| disk.write(agent, true));
+        for agent in ["000", "001"] {
+            disk.write(agent, true);
+        }
         assert!(found.request(asking("000")).is_none() && found.request(asking("001")).is_some());
     }
 
