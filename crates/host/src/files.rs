@@ -492,6 +492,21 @@ mod tests {
         assert!(matches!(files.read("sub".as_ref(), 9), Err(FileError::OtherKind(_))));
     }
 
+    /// A shell writes `<(…)` as such a path.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_pipe_that_is_open_is_read_where_nothing_is_refused() {
+        use std::io::Write;
+        use std::os::fd::AsRawFd;
+
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        writer.write_all(b"text").unwrap();
+        drop(writer);
+        let path = format!("/proc/self/fd/{}", reader.as_raw_fd());
+        let read = Files::default().read(path.as_ref(), 9).unwrap();
+        assert_eq!((read.path.as_path(), &*read.bytes), (Path::new(&path), &b"text"[..]));
+    }
+
     #[cfg(unix)]
     #[test]
     fn links_that_leave_and_pipes_are_refused() {
