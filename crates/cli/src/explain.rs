@@ -130,6 +130,10 @@ fn told_at(at: &At, line: u64) -> String {
         let _ = writeln!(text, "line {line}: {kind}{tool}\n");
         text.push_str(&properties(item));
     }
+    if at.more > 0 {
+        let s = if at.more == 1 { "" } else { "s" };
+        let _ = writeln!(text, "… and {} more item{s}\n", at.more);
+    }
     text.push_str("shown\n");
     if at.shown.is_empty() {
         text.push_str("  (nothing)\n");
@@ -241,6 +245,18 @@ fn short(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_items_that_are_not_explained_are_counted_above_the_output() {
+        for (more, text) in [
+            (0, "shown\n  ● ls\n"),
+            (1, "… and 1 more item\n\nshown\n  ● ls\n"),
+            (6, "… and 6 more items\n\nshown\n  ● ls\n"),
+        ] {
+            let at = At { more, shown: "● ls".to_owned(), ..At::default() };
+            assert_eq!(told_at(&at, 1), text);
+        }
+    }
 
     #[test]
     fn a_long_value_of_a_layer_is_cut() {

@@ -28,7 +28,7 @@ use crate::settings::tree::{Assignment, ListChange, Path, SettingsTree};
 use crate::tools::amend::About;
 use crate::tools::field::ToolField;
 
-/// Most items of one line that are explained.
+/// Most items of one line that are explained; the others are counted.
 const MOST_ITEMS: usize = 64;
 
 /// The layers and settings that apply to a tool or kind.
@@ -60,13 +60,21 @@ pub struct Explanation {
 /// The items that begin at a line, and their output.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct At {
-    /// The explanation of each item.
+    /// The explanation of each item, up to 64.
     pub items: Vec<Explanation>,
+    /// The number of further items, which aren't explained.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub more: usize,
     /// The output as plain text.
     pub shown: String,
     /// The next line at which an item begins, if none begins at this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<u64>,
+}
+
+// The signature is serde's.
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// The layers for one property, from the top down.
@@ -472,6 +480,7 @@ impl Looker {
 
     fn explain(&self, item: &Item, session: &Session) {
         if self.found.borrow().items.len() == MOST_ITEMS {
+            self.found.borrow_mut().more += 1;
             return;
         }
         let subject = About::of(item, session);
@@ -494,6 +503,29 @@ impl Looker {
         match &mut *self.redactor.borrow_mut() {
             Some(redactor) => redactor.text(text).into_owned(),
             None => text.to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json;
+
+    #[test]
+    fn items_of_a_line_beyond_the_64th_are_counted() {
+        let engine = Engine::builder().dialect("claude").writer("text").build().unwrap();
+        // The session begins at the line, too.
+        for (calls, more) in [(63, None), (64, Some("\"more\": 1,")), (69, Some("\"more\": 6,"))] {
+            let call = |id| format!(r#"{{"type":"tool_use","id":"{id}","name":"Bash","input":{{"command":"ls"}}}}"#);
+            let content = (0..calls).map(call).collect::<Vec<_>>().join(",");
+            let line = format!(
+                r#"{{"type":"assistant","message":{{"role":"assistant","content":[{content}]}},"session_id":"s"}}"#
+            );
+            let at = engine.explain_line(&mut line.as_bytes(), 1).unwrap();
+            assert_eq!(at.items.len(), 64, "{calls} calls");
+            let page = json::pretty(&at);
+            assert_eq!(page.lines().map(str::trim).find(|line| line.starts_with("\"more\"")), more);
         }
     }
 }

@@ -98,9 +98,11 @@ impl SettingsProblems {
         let list = if layer >= SettingsLayer::Chosen { &mut self.errors } else { &mut self.warnings };
         for problem in problems {
             // The problems of a profile that is extended twice are reported once.
-            if list.0.len() < MOST_PROBLEMS && !list.0.contains(&problem) {
-                list.0.push(problem);
+            if list.0.len() > MOST_PROBLEMS || list.0.contains(&problem) {
+                continue;
             }
+            let is_last = list.0.len() == MOST_PROBLEMS;
+            list.0.push(if is_last { Problem::of("settings", "there are more problems") } else { problem });
         }
     }
 
@@ -116,7 +118,7 @@ impl SettingsProblems {
     }
 }
 
-/// Most problems that are kept.
+/// Most problems that are kept, besides one that states that there are more.
 const MOST_PROBLEMS: usize = 100;
 
 /// A parsed settings file.
@@ -138,7 +140,7 @@ impl Loaded {
         let (mut found, mut unknown) = (Vec::new(), 0);
         // Locating a problem and searching for a similar name is slow.
         let report = |found: &mut Vec<Problem>, spot: &Spot, message: &dyn Fn() -> String| {
-            if found.len() < document::MOST_REPORTED {
+            if found.len() < document::MOST_COLLECTED {
                 found.push(spot.problem(message()));
             }
         };
@@ -166,7 +168,7 @@ impl Loaded {
                     SettingValue::Table(table) => table.0.as_slice(),
                     _ => &[],
                 };
-                let keys = keys.iter().take(document::MOST_REPORTED);
+                let keys = keys.iter().take(document::MOST_COLLECTED);
                 let named =
                     |row: &TableEntry| Named { name: format!("{name}.{}", row.key), spot: row.at.clone() };
                 head.misplaced.extend(keys.map(named));
@@ -193,7 +195,7 @@ impl Loaded {
                 return true;
             }
             unknown += 1;
-            if unknown > document::MOST_REPORTED {
+            if unknown > document::MOST_COLLECTED {
                 return false;
             }
             let names: Vec<&str> = FILE_KEYS.iter().map(|key| key.name).collect();
@@ -202,7 +204,7 @@ impl Loaded {
             true
         });
         problems.extend(found);
-        problems.truncate(document::MOST_REPORTED);
+        document::limit_reported(&mut problems, &document);
         problems.sort_by_key(|problem| problem.place.as_ref().map(|place| (place.line, place.column)));
         (Self { document, head, general, profiles }, problems)
     }

@@ -106,7 +106,7 @@ impl DriftArgs {
         let mut page = StdoutPage::new();
         let known = found.len() - news.len();
         let _ = if self.json {
-            print_json(&news, known, finder.lines, &mut page)
+            print_json(&finder, &news, known, &mut page)
         } else {
             print_text(&finder, &news, known, baseline.is_some(), &mut page)
         };
@@ -222,7 +222,8 @@ fn print_text(
     let s = if finder.lines == 1 { "" } else { "s" };
     let unknown = news.iter().filter(|one| one.is_unknown).count();
     write!(page, "{} line{s} read, {} {what}, {unknown} of them unknown", finder.lines, news.len())?;
-    if has_baseline { writeln!(page, ", {known} known") } else { writeln!(page) }
+    if has_baseline { writeln!(page, ", {known} known")? } else { writeln!(page)? }
+    finder.left_out().iter().try_for_each(|sentence| writeln!(page, "{sentence}"))
 }
 
 /// The name of a field within its group.
@@ -242,7 +243,7 @@ fn common_folder(found: &[&DriftFound]) -> String {
     common.rfind(['/', std::path::MAIN_SEPARATOR]).map_or(String::new(), |end| common[..=end].to_owned())
 }
 
-fn print_json(news: &[&DriftFound], known: usize, lines: u64, page: &mut StdoutPage) -> std::fmt::Result {
+fn print_json(finder: &Finder, news: &[&DriftFound], known: usize, page: &mut StdoutPage) -> std::fmt::Result {
     let found: Vec<_> = news
         .iter()
         .map(|DriftFound { what, name, is_unknown, count, file, line, sample }| {
@@ -257,7 +258,11 @@ fn print_json(news: &[&DriftFound], known: usize, lines: u64, page: &mut StdoutP
             one
         })
         .collect();
-    let told = json!({ "schema": SCHEMA, "lines": lines, "known": known, "found": found });
+    let mut told = json!({ "schema": SCHEMA, "lines": finder.lines, "known": known, "found": found });
+    let left_out = finder.left_out();
+    if !left_out.is_empty() {
+        told["left_out"] = left_out.into();
+    }
     writeln!(page, "{}", pretty(&told))
 }
 

@@ -33,9 +33,9 @@ const BEFORE: usize = 12;
 const AFTER: usize = 6;
 /// Most bytes of the lines on either side; the farthest are left out.
 const AROUND: usize = 256 << 10;
-/// Longest line that is read, in bytes; the rest of it is skipped.
+/// Longest line that is read, in bytes; the rest of it is skipped. It is too long to be tested.
 const MOST_BYTES: u64 = 64 << 20;
-/// Longest line whose parts are tested, in bytes.
+/// Longest line whose parts are tested, in bytes. Longer ones are counted.
 const LONGEST: usize = 1 << 20;
 /// Longest sample, in bytes.
 pub const LONGEST_SAMPLE: usize = 60;
@@ -66,6 +66,8 @@ pub struct DriftFound {
 /// The state of a part so far.
 struct Known {
     is_shown: bool,
+    /// Whether it occurred in a line that is short enough to be tested.
+    is_tested: bool,
     /// Whether the dialect reported it as unknown. Then it is a finding, shown or not.
     is_unknown: bool,
     tries: u8,
@@ -83,12 +85,14 @@ pub struct Drift {
     pub lines: u64,
     /// The number of those that are events.
     pub events: u64,
+    /// The number of those that were too long to be tested.
+    untested: u64,
 }
 
 impl Drift {
     /// Creates a search with the formatters of `engine`, which should show everything and write `json`.
     pub fn new(engine: Engine) -> Self {
-        Self { engine, files: Vec::new(), known: HashMap::new(), lines: 0, events: 0 }
+        Self { engine, files: Vec::new(), known: HashMap::new(), lines: 0, events: 0, untested: 0 }
     }
 
     /// Searches a recording, named `name` in the findings.
@@ -101,12 +105,8 @@ impl Drift {
         let mut number = 0;
         let mut unknown = BTreeMap::new();
         loop {
-            let mut line = Vec::new();
-            let is_over = input.by_ref().take(MOST_BYTES).read_until(b'\n', &mut line)? == 0;
-            if line.len() as u64 == MOST_BYTES && !line.ends_with(b"\n") {
-                input.skip_until(b'\n')?;
-                line.push(b'\n');
-            }
+            let line = read_line(&mut input, MOST_BYTES)?;
+            let is_over = line.is_empty();
             if is_over {
                 let _ = pipeline.finish(&mut String::new());
                 self.events += pipeline.report().events;
@@ -134,7 +134,7 @@ impl Drift {
 
     /// The findings, sorted by kind and frequency.
     pub fn found(&self) -> Vec<DriftFound> {
-        let is_found = |known: &Known| known.is_unknown || !known.is_shown;
+        let is_found = |known: &Known| known.is_unknown || (known.is_tested && !known.is_shown);
         let unknown: Vec<&str> = self
             .known
             .iter()
@@ -172,6 +172,20 @@ impl Drift {
         found
     }
 
+    /// Sentences on what the findings may lack.
+    pub fn left_out(&self) -> Vec<String> {
+        let mut left_out = Vec::new();
+        if self.untested > 0 {
+            let (count, size) = (self.untested, LONGEST >> 20);
+            let lines = if count == 1 { "1 line is".to_owned() } else { format!("{count} lines are") };
+            left_out.push(format!("{lines} longer than {size} MiB and untested"));
+        }
+        if self.known.len() >= MOST_NAMES {
+            left_out.push(format!("there are {MOST_NAMES} names; further ones are left out"));
+        }
+        left_out
+    }
+
     fn known(&mut self, what: What, name: &str, line: u64) -> Option<&mut Known> {
         known(&mut self.known, (what, name.to_owned()), (self.files.len() - 1, line))
     }
@@ -204,6 +218,7 @@ impl Drift {
         };
         for tool in items.iter().filter(is_plain).filter_map(|item| item.tool.as_deref()) {
             if let Some(known) = self.known(What::Tool, tool, line) {
+                known.is_tested = true;
                 known.count += 1;
             }
         }
@@ -212,6 +227,8 @@ impl Drift {
     /// Examines the parts of a line, and tests those that aren't known to be shown yet.
     fn examine(&mut self, window: &Window, at: usize) {
         let DriftLine { bytes, number, tools } = &window.lines[at];
+        let is_testable = bytes.len() <= LONGEST;
+        self.untested += u64::from(!is_testable);
         let Some(record) =
             std::str::from_utf8(bytes).ok().and_then(|text| Record::from_line(text.to_owned()).ok())
         else {
@@ -229,10 +246,14 @@ impl Drift {
             }
             // Parts that are unknown to the dialect are counted where it reports them.
             known.count += u64::from(!known.is_unknown);
-            if known.is_shown || known.is_unknown || is_hidden {
+            if known.is_shown || known.is_unknown || !is_testable {
                 continue;
             }
-            if known.tries < TRIES && bytes.len() <= LONGEST {
+            known.is_tested = true;
+            if is_hidden {
+                continue;
+            }
+            if known.tries < TRIES {
                 known.tries += 1;
                 let usual = usual.get_or_insert_with(|| window.formatted(&self.engine, at, None));
                 let differs = |other: &String| window.formatted(&self.engine, at, Some(other)) != *usual;
@@ -245,6 +266,17 @@ impl Drift {
     }
 }
 
+/// Reads a line of at most `most` bytes and skips the rest of a longer one. Empty at the end.
+fn read_line(input: &mut impl BufRead, most: u64) -> io::Result<Vec<u8>> {
+    let mut line = Vec::new();
+    input.by_ref().take(most).read_until(b'\n', &mut line)?;
+    if line.len() as u64 == most && !line.ends_with(b"\n") {
+        input.skip_until(b'\n')?;
+        line.push(b'\n');
+    }
+    Ok(line)
+}
+
 /// The state of a part, created if missing. Returns `None` if there are too many.
 fn known(
     all: &mut HashMap<(What, String), Known>,
@@ -254,7 +286,7 @@ fn known(
     if all.len() >= MOST_NAMES && !all.contains_key(&key) {
         return None;
     }
-    let fresh = || Known { is_shown: false, is_unknown: false, tries: 0, count: 0, first, sample: None };
+    let fresh = || Known { is_shown: false, is_tested: false, is_unknown: false, tries: 0, count: 0, first, sample: None };
     Some(all.entry(key).or_insert_with(fresh))
 }
 
@@ -340,6 +372,35 @@ pub fn dialect_of(lines: &[u8]) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A search of one line of this length, and the names that it finds.
+    fn searched(length: usize) -> (Drift, Vec<String>) {
+        let engine = Engine::builder().profile("full").writer("json").dialect("claude").build().unwrap();
+        let mut drift = Drift::new(engine);
+        let (before, after) = (r#"{"type":"user","uuid":"u","message":{"role":"user","content":""#, "\"}}\n");
+        let text = "x".repeat(length - before.len() - after.len());
+        drift.read("a", [before, &text, after].concat().as_bytes()).unwrap();
+        let names = drift.found().into_iter().map(|found| found.name).collect();
+        (drift, names)
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_to_be_tested_is_counted_and_its_parts_are_not_called_hidden() {
+        let (short, hidden) = searched(LONGEST);
+        assert_eq!(short.left_out(), [""; 0]);
+        assert_eq!(hidden, ["user.message.role", "user.uuid"]);
+        let (long, hidden) = searched(LONGEST + 1);
+        assert_eq!(long.left_out(), ["1 line is longer than 1 MiB and untested"]);
+        assert_eq!((long.lines, hidden), (1, vec![]));
+    }
+
+    #[test]
+    fn the_rest_of_a_line_that_is_too_long_to_be_read_is_skipped() {
+        let mut input: &[u8] = b"abcd\nabcde\nabc\nabcdef";
+        for line in ["abcd\n", "abcde\n", "abc\n", "abcde\n", ""] {
+            assert_eq!(read_line(&mut input, 5).unwrap(), line.as_bytes());
+        }
+    }
 
     #[test]
     fn past_the_most_names_the_known_ones_are_still_counted() {

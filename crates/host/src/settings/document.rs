@@ -18,7 +18,9 @@ pub(crate) const LARGEST: usize = 256 * 1024;
 /// Deepest nesting of tables: no key has more parts.
 const DEEPEST: usize = 12;
 /// Most problems reported for one file: nobody reads more at once.
-pub(crate) const MOST_REPORTED: usize = 20;
+const MOST_REPORTED: usize = 20;
+/// Most problems collected for one file: one more shows that some aren't reported.
+pub(crate) const MOST_COLLECTED: usize = MOST_REPORTED + 1;
 
 /// The origin of settings. Later layers override earlier ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr)]
@@ -251,6 +253,15 @@ pub(crate) fn quoted(part: &str) -> String {
     }
 }
 
+/// Limits the problems of a file, with a final one that states that there are more.
+pub(crate) fn limit_reported(problems: &mut Vec<Problem>, document: &SettingsFile) {
+    if problems.len() > MOST_REPORTED {
+        problems.truncate(MOST_REPORTED);
+        let message = format!("there are more problems; {MOST_REPORTED} are reported");
+        problems.push(Problem::of(&document.name, message));
+    }
+}
+
 /// Parses a file. Invalid entries are reported and skipped; the rest is returned.
 pub(crate) fn parse(document: &Arc<SettingsFile>) -> (Table, Vec<Problem>) {
     if document.source.len() > LARGEST {
@@ -259,7 +270,7 @@ pub(crate) fn parse(document: &Arc<SettingsFile>) -> (Table, Vec<Problem>) {
     }
     let (table, found) = SyntaxErrors::parse(&document.source);
     let mut reader = DocumentReader { document, found, problems: Vec::new() };
-    let errors = reader.found.errors.iter().take(MOST_REPORTED);
+    let errors = reader.found.errors.iter().take(MOST_COLLECTED);
     let mut problems: Vec<Problem> = errors
         .map(|(span, message)| {
             // A key `profile` before the tables of profiles: it names one only in a file that has none.
@@ -317,7 +328,7 @@ impl DocumentReader<'_> {
             DeValue::Boolean(flag) => SettingValue::Flag(*flag),
             DeValue::Datetime(_) => SettingValue::Other("a date"),
             DeValue::Array(_) | DeValue::Table(_) if depth >= DEEPEST => {
-                if self.problems.len() < MOST_REPORTED {
+                if self.problems.len() < MOST_COLLECTED {
                     self.problems.push(spot.problem("nested too deeply"));
                 }
                 SettingValue::Other("a value nested too deeply")

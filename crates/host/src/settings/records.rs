@@ -31,7 +31,7 @@ use std::sync::Arc;
 use streamfmt_core::profile::DrawnRecords;
 use streamfmt_core::records::{RecordField, RecordParent, RecordSchema, RecordType, check, examples};
 
-use super::document::{self, LARGEST, MOST_REPORTED, SettingValue, SettingsFile, SettingsLayer, Spot, Table};
+use super::document::{self, LARGEST, MOST_COLLECTED, SettingValue, SettingsFile, SettingsLayer, Spot, Table};
 use super::profile::Settings;
 use super::{Config, is_path};
 use crate::files::Files;
@@ -124,7 +124,7 @@ fn parse(file: SettingsFile) -> Result<RecordSchema, Problems> {
     if problems.is_empty() {
         problems.extend(fault(&file, &table, &schema));
     }
-    problems.truncate(MOST_REPORTED);
+    document::limit_reported(&mut problems, &file);
     Problems(problems).or(schema)
 }
 
@@ -173,7 +173,7 @@ struct SchemaReader {
 
 impl SchemaReader {
     fn complain(&mut self, spot: &Spot, message: impl Into<String>) {
-        if self.problems.len() < MOST_REPORTED {
+        if self.problems.len() < MOST_COLLECTED {
             self.problems.push(spot.problem(message));
         }
     }
@@ -232,7 +232,7 @@ impl SchemaReader {
 
     fn look_for_unknown(&mut self, table: &Table, known: &[&str]) {
         for entry in table.0.iter().filter(|entry| !known.contains(&entry.key.as_str())) {
-            if self.problems.len() >= MOST_REPORTED {
+            if self.problems.len() >= MOST_COLLECTED {
                 return;
             }
             let hint = suggestion(&entry.key, known.iter().copied());
@@ -496,7 +496,7 @@ optional = { up = "n-1" }
             [&many, &deep, &wide, &fields, "type = 1", "type = [1]", "type = [{}]", "type.name = 'x'"]
         {
             let Problems(problems) = parse_text("my.toml", source).expect_err("it is wrong");
-            assert!(!problems.is_empty() && problems.len() <= MOST_REPORTED, "{}", problems.len());
+            assert!(!problems.is_empty() && problems.len() <= MOST_COLLECTED, "{}", problems.len());
         }
     }
 

@@ -5,7 +5,7 @@ use std::fmt;
 
 use indexmap::IndexMap;
 
-use super::document::{Leaf, MOST_REPORTED, SettingValue, Spot, Table, TableEntry, quoted};
+use super::document::{Leaf, MOST_COLLECTED, SettingValue, Spot, Table, TableEntry, quoted};
 use crate::problem::{Problem, suggestion};
 use crate::settings::keys::{self, KEYS, Key, Named, TOOL_KEYS};
 use crate::settings::profile::Settings;
@@ -154,7 +154,7 @@ struct ValueReader<'p> {
 impl ValueReader<'_> {
     /// Whether no more problems are reported.
     fn is_full(&self) -> bool {
-        self.problems.len() >= MOST_REPORTED
+        self.problems.len() >= MOST_COLLECTED
     }
 
     fn report(&mut self, spot: &Spot, message: impl Into<String>) {
@@ -167,7 +167,7 @@ impl ValueReader<'_> {
         match assignment {
             Ok(assignment) => self.part.assignments.push(assignment),
             Err(problems) => {
-                let room = MOST_REPORTED.saturating_sub(self.problems.len());
+                let room = MOST_COLLECTED.saturating_sub(self.problems.len());
                 self.problems.extend(problems.into_iter().take(room));
             }
         }

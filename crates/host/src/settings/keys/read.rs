@@ -4,7 +4,7 @@ use streamfmt_core::profile::LimitRow;
 
 use super::{FILTER_KEYS, FilterRule, Key, Named, SWITCH_KEYS, ValueForm};
 use crate::problem::{Problem, nearest, suggestion};
-use crate::settings::document::{Leaf, MOST_REPORTED, SettingValue, Table, TableEntry};
+use crate::settings::document::{Leaf, MOST_COLLECTED, SettingValue, Table, TableEntry};
 use crate::settings::group;
 use crate::settings::switch::Switch;
 use crate::tools::field::{FieldValue, ToolField};
@@ -46,7 +46,7 @@ fn read<T: Default>(keys: &'static [Key<T>], table: &Table, problems: &mut Vec<P
     let mut target = T::default();
     walk(keys, table, |name, entry, key| match key {
         Some(key) => problems.extend(key.set(&mut target, &entry.leaf).err().unwrap_or_default()),
-        None if problems.len() < MOST_REPORTED => problems.push(entry.at.problem(unknown(keys, name))),
+        None if problems.len() < MOST_COLLECTED => problems.push(entry.at.problem(unknown(keys, name))),
         None => {}
     });
     target
@@ -181,7 +181,7 @@ impl<T> Key<T> {
         let mut problems = Vec::new();
         let mut read_all = Vec::new();
         for leaf in list {
-            if problems.len() >= MOST_REPORTED {
+            if problems.len() >= MOST_COLLECTED {
                 break;
             }
             let SettingValue::Table(table) = &leaf.value else {

@@ -205,7 +205,9 @@ fn of_many_problems_the_first_are_told() {
     let keys: Vec<String> = (0..15_000).map(|number| format!("key-{number} = 1")).collect();
     let source = keys.join("\n");
     let folder = Folder::new("most", &[("mine.toml", &source)]);
-    assert_eq!(folder.load("mine.toml").unwrap_err().lines().count(), 20);
+    let error = folder.load("mine.toml").unwrap_err();
+    assert_eq!(error.lines().count(), 21);
+    assert_eq!(error.lines().next(), Some("mine.toml: there are more problems; 20 are reported"));
 }
 
 #[test]
@@ -365,8 +367,36 @@ fn what_is_over_a_limit_of_settings_is_reported_and_not_cut() {
         assert!(found.contains(problem.unwrap_or_default()), "{found}");
     }
     let mut problems = crate::settings::SettingsProblems::default();
-    problems.add(SettingsLayer::User, (0..150).map(|number| Problem::of("x", format!("{number}"))));
+    problems.add(SettingsLayer::User, (0..100).map(|number| Problem::of("x", format!("{number}"))));
     assert_eq!(problems.warnings.0.len(), 100);
+    problems.add(SettingsLayer::User, (0..150).map(|number| Problem::of("x", format!("{number}"))));
+    assert_eq!(problems.warnings.0.len(), 101);
+    assert_eq!(problems.warnings.0[100].to_string(), "settings: there are more problems");
+}
+
+#[test]
+fn of_many_problems_in_a_file_the_first_twenty_are_reported_and_the_rest_is_stated() {
+    let numbered = |of: &dyn Fn(usize) -> String, count| (0..count).map(of).collect::<Vec<_>>().concat();
+    let sources: [(&str, &dyn Fn(usize) -> String); 9] = [
+        ("unknown keys", &|number| format!("zzz{number} = 1\n")),
+        ("wrong values", &|number| format!("[tool.T{number}]\nlabel = 1\n")),
+        ("unknown keys of tools", &|number| format!("[tool.T{number}]\nzzz = 1\n")),
+        ("wrong tables", &|number| format!("tool.T{number} = 1\n")),
+        ("invalid names of profiles", &|number| format!("[profile.'a/{number}']\n")),
+        ("broken lines", &|number| format!("x{number} = \n")),
+        ("deep values", &|number| format!("plugin.p.x{number} = {}{}\n", "[".repeat(13), "]".repeat(13))),
+        ("filters", &|_| "[[filter]]\nkind = 'thinking'\n".to_owned()),
+        ("unknown keys of filters", &|_| "[[filter]]\nzzz = 1\nkind = 'thinking'\naction = 'hide'\n".to_owned()),
+    ];
+    for (what, of) in sources {
+        for (count, stated) in [(20, 0), (21, 1), (40, 1)] {
+            let found = parse(&numbered(of, count)).unwrap_err().0;
+            let more = "there are more problems; 20 are reported";
+            let is_stated = |problem: &&Problem| problem.message == more;
+            assert_eq!(found.iter().filter(is_stated).count(), stated, "{count} {what}: {found:?}");
+            assert_eq!(found.len(), 20 + stated, "{count} {what}: {found:?}");
+        }
+    }
 }
 
 #[test]
