@@ -517,7 +517,8 @@ mod tests {
         let engine = Engine::builder().dialect("claude").writer("text").build().unwrap();
         // The session begins at the line, too.
         for (calls, more) in [(63, None), (64, Some("\"more\": 1,")), (69, Some("\"more\": 6,"))] {
-            let call = |id| format!(r#"{{"type":"tool_use","id":"{id}","name":"Bash","input":{{"command":"ls"}}}}"#);
+            let call =
+                |id| format!(r#"{{"type":"tool_use","id":"{id}","name":"Bash","input":{{"command":"ls"}}}}"#);
             let content = (0..calls).map(call).collect::<Vec<_>>().join(",");
             let line = format!(
                 r#"{{"type":"assistant","message":{{"role":"assistant","content":[{content}]}},"session_id":"s"}}"#

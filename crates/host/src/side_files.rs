@@ -27,6 +27,19 @@ const MOST_ENTRIES: usize = 65_536;
 /// Most files found for one history.
 const MOST_FILES: usize = 4_096;
 
+/// The limits of a search.
+#[derive(Clone, Copy)]
+struct SideLimits {
+    entries: usize,
+    files: usize,
+}
+
+impl Default for SideLimits {
+    fn default() -> Self {
+        Self { entries: MOST_ENTRIES, files: MOST_FILES }
+    }
+}
+
 /// Largest meta file that is read.
 const LARGEST_META: u64 = 64 * 1024;
 
@@ -63,7 +76,7 @@ pub fn subagents(history: PathBuf, given: Vec<PathBuf>) -> Subagents {
     Box::new(move |item| {
         let session = layouts().find_map(|layout| (layout.session)(item))?;
         let files = files.get_or_insert_with(|| {
-            let found = found_beside(&history, Some(&session), &given);
+            let found = found_beside(&history, Some(&session), &given, SideLimits::default());
             found.into_iter().filter_map(SideFileStart::of).filter(|file| file.session == session).collect()
         });
         let starter = Starter::of(item);
@@ -170,17 +183,22 @@ pub fn holds_side_files(name: &str) -> bool {
 /// The history and the files in `given` are excluded, since they are shown separately. So are links that leave their folder, and
 /// the helpers of compaction.
 pub fn side_files(history: &Path, given: &[PathBuf]) -> Vec<SideFile> {
-    found_beside(history, None, given)
+    found_beside(history, None, given, SideLimits::default())
 }
 
 /// The files of sub-agents that may belong to `history`, if it is that of a session with this id.
-fn found_beside(history: &Path, session: Option<&str>, given: &[PathBuf]) -> Vec<SideFile> {
+fn found_beside(
+    history: &Path,
+    session: Option<&str>,
+    given: &[PathBuf],
+    limits: SideLimits,
+) -> Vec<SideFile> {
     let given = real_paths(history, given);
     let mut found: Vec<SideFile> = Vec::new();
     for place in places(history, session) {
         let layout = place.layout;
-        for mut file in files_of(&place, &given, &|_| false) {
-            if found.len() < MOST_FILES && found.iter().all(|other| other.agent_id != file.agent_id) {
+        for mut file in files_of(&place, &given, limits, &|_| false) {
+            if found.len() < limits.files && found.iter().all(|other| other.agent_id != file.agent_id) {
                 file.call = call(&meta_of(&file.path, layout), layout);
                 found.push(file);
             }
@@ -236,12 +254,17 @@ fn is_plain(id: &str) -> bool {
 }
 
 /// The files in a folder that sub-agents wrote, except for agents that are `known`.
-fn files_of(place: &SideFolder, given: &[PathBuf], known: &dyn Fn(&str) -> bool) -> Vec<SideFile> {
+fn files_of(
+    place: &SideFolder,
+    given: &[PathBuf],
+    limits: SideLimits,
+    known: &dyn Fn(&str) -> bool,
+) -> Vec<SideFile> {
     let (Ok(entries), Ok(root)) = (fs::read_dir(&place.folder), place.folder.canonicalize()) else {
         return Vec::new();
     };
     let mut files = Vec::new();
-    for entry in entries.take(MOST_ENTRIES).flatten() {
+    for entry in entries.take(limits.entries).flatten() {
         let name = without_compression(Path::new(&entry.file_name()));
         let agent_id = name.to_str().and_then(place.layout.agent).filter(|id| !known(id));
         let Some(agent_id) = agent_id else { continue };
@@ -253,7 +276,7 @@ fn files_of(place: &SideFolder, given: &[PathBuf], known: &dyn Fn(&str) -> bool)
         files.push(SideFile { path: entry.path(), agent_id: agent_id.to_owned(), call: None, session });
     }
     files.sort_by(|a, b| (&a.agent_id, &a.path).cmp(&(&b.agent_id, &b.path)));
-    files.truncate(MOST_FILES);
+    files.truncate(limits.files);
     files
 }
 
@@ -419,14 +442,20 @@ mod tests {
 
     #[test]
     fn of_too_many_files_the_first_by_name_are_found() {
-        let folder =
-            Folder::new("many", &[("s/subagents/agent-0000.jsonl", ""), ("sidechains/agent-x.jsonl", "")]);
-        let of = |number: usize| folder.0.join(format!("s/subagents/agent-{number:04}.jsonl"));
-        (1..MOST_FILES - 1).for_each(|number| fs::write(of(number), "").unwrap());
-        let last = |found: Vec<(String, Option<String>)>| (found.len(), found.last().unwrap().0.clone());
-        assert_eq!(last(folder.found("s.jsonl", &[])), (MOST_FILES, "x".to_owned()));
-        fs::write(of(MOST_FILES - 1), "").unwrap();
-        fs::write(of(MOST_FILES), "").unwrap();
-        assert_eq!(last(folder.found("s.jsonl", &[])), (MOST_FILES, "4095".to_owned()));
+        let names = ["s/subagents/agent-c.jsonl", "s/subagents/agent-a.jsonl", "s/subagents/agent-b.jsonl"];
+        let files = names.map(|name| (name, ""));
+        let folder = Folder::new("many", &[files.as_slice(), &[("sidechains/agent-x.jsonl", "")]].concat());
+        let found = |limits| {
+            let found = found_beside(&folder.0.join("s.jsonl"), None, &[], limits);
+            found.into_iter().map(|file| file.agent_id).collect::<Vec<_>>()
+        };
+        let all = SideLimits::default();
+        for (files, agents) in [(4, "abcx"), (3, "abc"), (2, "ab")] {
+            assert_eq!(found(SideLimits { files, ..all }).concat(), agents, "{files}");
+        }
+        // Which entries of a folder come first is the system's choice.
+        for (entries, count) in [(3, 4), (2, 3), (1, 2)] {
+            assert_eq!(found(SideLimits { entries, ..all }).len(), count, "{entries}");
+        }
     }
 }

@@ -222,7 +222,11 @@ fn print_text(
     let s = if finder.lines == 1 { "" } else { "s" };
     let unknown = news.iter().filter(|one| one.is_unknown).count();
     write!(page, "{} line{s} read, {} {what}, {unknown} of them unknown", finder.lines, news.len())?;
-    if has_baseline { writeln!(page, ", {known} known")? } else { writeln!(page)? }
+    if has_baseline {
+        writeln!(page, ", {known} known")?
+    } else {
+        writeln!(page)?
+    }
     finder.left_out().iter().try_for_each(|sentence| writeln!(page, "{sentence}"))
 }
 
@@ -243,7 +247,12 @@ fn common_folder(found: &[&DriftFound]) -> String {
     common.rfind(['/', std::path::MAIN_SEPARATOR]).map_or(String::new(), |end| common[..=end].to_owned())
 }
 
-fn print_json(finder: &Finder, news: &[&DriftFound], known: usize, page: &mut StdoutPage) -> std::fmt::Result {
+fn print_json(
+    finder: &Finder,
+    news: &[&DriftFound],
+    known: usize,
+    page: &mut StdoutPage,
+) -> std::fmt::Result {
     let found: Vec<_> = news
         .iter()
         .map(|DriftFound { what, name, is_unknown, count, file, line, sample }| {

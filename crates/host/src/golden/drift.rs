@@ -286,7 +286,15 @@ fn known(
     if all.len() >= MOST_NAMES && !all.contains_key(&key) {
         return None;
     }
-    let fresh = || Known { is_shown: false, is_tested: false, is_unknown: false, tries: 0, count: 0, first, sample: None };
+    let fresh = || Known {
+        is_shown: false,
+        is_tested: false,
+        is_unknown: false,
+        tries: 0,
+        count: 0,
+        first,
+        sample: None,
+    };
     Some(all.entry(key).or_insert_with(fresh))
 }
 

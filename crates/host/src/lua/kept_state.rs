@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 
 use mlua::{Lua, Table, Value};
 
-/// Most entries that are copied.
+/// Most entries that are copied. More are an error.
 const MOST: usize = 100_000;
 
 /// Copies a table, and those inside it, into a table of the VM `lua`. Copies numbers, texts and booleans, and skips all else. A
@@ -17,7 +17,9 @@ pub(super) fn copy(from: &Table, lua: &Lua, into: &Table) -> mlua::Result<()> {
     while let Some((from, into)) = open.pop() {
         for pair in from.pairs::<Value, Value>() {
             let (key, value) = pair?;
-            let Some(rest) = left.checked_sub(1) else { return Ok(()) };
+            let Some(rest) = left.checked_sub(1) else {
+                return Err(mlua::Error::runtime(format!("the state has more than {MOST} values")));
+            };
             left = rest;
             let Some(key) = plain(lua, &key)? else { continue };
             let copied = match &value {
@@ -65,5 +67,16 @@ mod tests {
         let check =
             "return #t == 2 and t.n.deep and t.f == nil and t.s == 'ä' and t.me == t and t.same == t.n";
         assert!(other.load(check).eval::<bool>().unwrap());
+    }
+
+    #[test]
+    fn a_table_with_too_many_values_is_refused() {
+        let lua = Lua::new();
+        for (count, is_copied) in [(MOST, true), (MOST + 1, false)] {
+            let table = lua.load(format!("return table.create({count}, 1)")).eval().unwrap();
+            let into = lua.create_table().unwrap();
+            assert_eq!(copy(&table, &lua, &into).is_ok(), is_copied, "{count}");
+            assert_eq!(into.raw_len(), MOST, "{count}");
+        }
     }
 }

@@ -180,3 +180,48 @@ fn pairs(table: &Table) -> Vec<(String, Value)> {
     parts.sort_by(|(one, name, _), (other, another, _)| (one, name).cmp(&(other, another)));
     parts.into_iter().map(|(_, before, value)| (before, value)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use mlua::Lua;
+
+    use super::*;
+
+    #[test]
+    fn a_value_beyond_a_limit_of_json_is_refused() {
+        let lua = Lua::new();
+        let nested = |depth: usize| format!("local t = 1 for _ = 1, {depth} do t = {{ t }} end return t");
+        let keyed =
+            |count: usize| format!("local t = {{}} for n = 1, {count} do t['k' .. n] = 1 end return t");
+        let long = |bytes: usize| format!("return {{ ('x'):rep({bytes}), 1 }}");
+        for (source, wrong) in [
+            (nested(DEEPEST), None),
+            (nested(DEEPEST + 1), Some("tables are nested more than 64 deep")),
+            // The table itself is a value, too.
+            (format!("return table.create({}, 1)", MOST_VALUES - 1), None),
+            (format!("return table.create({MOST_VALUES}, 1)"), Some(TOO_LARGE)),
+            (keyed(MOST_VALUES - 1), None),
+            (keyed(MOST_VALUES), Some(TOO_LARGE)),
+            (long(MOST_BYTES - 10), None),
+            (long(MOST_BYTES), Some(TOO_LARGE)),
+        ] {
+            let value = lua.load(&source).eval().unwrap();
+            assert_eq!(to_json(&value).err().as_deref(), wrong, "{source}");
+        }
+    }
+
+    #[test]
+    fn where_an_inspected_value_is_cut_there_is_an_ellipsis() {
+        let lua = Lua::new();
+        let shown = |source: &str| inspected(&lua.load(source).eval().unwrap());
+        assert_eq!(shown("return { { { { { { 1 } } } } } }"), "{ { { { { { 1 } } } } } }");
+        assert_eq!(shown("return { { { { { { { 1 } } } } } } }"), "{ { { { { { {…} } } } } } }");
+        for (length, end) in
+            [(LONGEST_SHOWN - 2, "x\""), (LONGEST_SHOWN - 1, "xx…"), (LONGEST_SHOWN * 99, "xx…")]
+        {
+            let text = shown(&format!("return ('x'):rep({length})"));
+            assert!(text.ends_with(end) && text.chars().count() <= LONGEST_SHOWN + 1, "{length}");
+        }
+        assert!(shown("return table.create(99999, 'é')").ends_with('…'));
+    }
+}

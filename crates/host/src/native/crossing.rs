@@ -264,8 +264,11 @@ extern "C" fn log(level: i32, message: SfStr) {
         };
         let line = String::from_utf8_lossy(bytes).into_owned();
         LOGS.with_borrow_mut(|logs| {
-            if let Some(log) = logs.last_mut().filter(|log| log.lines.len() < MOST_LOGGED) {
-                log.lines.push((level == LOG_ERROR, line));
+            let Some(log) = logs.last_mut() else { return };
+            match log.lines.len() {
+                0..MOST_LOGGED => log.lines.push((level == LOG_ERROR, line)),
+                MOST_LOGGED => log.lines.push((false, "(further lines are omitted)".to_owned())),
+                _ => {}
             }
         });
         Ok(())
@@ -555,6 +558,52 @@ mod tests {
         // SAFETY: the texts of a table are static.
         let formats = unsafe { text_of(table.formats, 100) };
         assert_eq!(formats, Ok(r#"["reply","a \"quoted\" name"]"#));
+    }
+
+    #[test]
+    fn beyond_a_limit_of_an_answer_a_plugin_is_refused() {
+        let crossing = || Crossing::new(None, None, &|_| Verdict::Pass);
+        let null = |len: usize| SfStr { ptr: std::ptr::null(), len };
+        let parts = crossing();
+        parts.cross(|_, sink| {
+            assert!((0..MOST_PARTS).all(|_| sink_clear(sink, 0) == OK));
+            assert_eq!(sink_clear(sink, 0), LIMIT);
+        });
+        assert_eq!(parts.into_answer(), Err("its answer has more than 10000 parts".to_owned()));
+        let bytes = crossing();
+        bytes.cross(|_, sink| {
+            assert_eq!(sink_span(sink, null(MOST_ANSWERED), SfStr::EMPTY), INVALID, "only its size counts");
+            assert_eq!(sink_span(sink, null(1), SfStr::EMPTY), LIMIT);
+        });
+        let name = crossing();
+        name.cross(|_, sink| {
+            let of = |length: usize| "x".repeat(length);
+            assert_eq!(sink_span(sink, SfStr::of("x"), SfStr::of(&of(LONGEST_NAME))), OK);
+            assert_eq!(sink_span(sink, SfStr::of("x"), SfStr::of(&of(LONGEST_NAME + 1))), INVALID);
+        });
+        assert!(name.into_answer().unwrap_err().starts_with("the role of its answer is "));
+    }
+
+    #[test]
+    fn beyond_a_limit_of_bytes_no_text_is_kept_for_a_plugin() {
+        let item = Item::new("m", Kind::Reply, 1);
+        for (length, count) in [(MOST_BYTES, 1), (MOST_BYTES / 2, 2), (0, MOST_BYTES / LEAST_COUNTED)] {
+            let crossing = Crossing::new(Some(&item), None, &|_| Verdict::Pass);
+            let kept = |text: String| crossing.item.as_ref().unwrap().keep(text).map(|text| text.len);
+            assert!((0..count).all(|_| kept("x".repeat(length)) == Ok(length)), "{length}");
+            assert_eq!(kept(String::new()), Err(LIMIT), "{length}");
+        }
+    }
+
+    #[test]
+    fn long_logs_are_cut_and_omitted_lines_are_stated() {
+        let ((), long) = logged(|| log(LOG_ERROR, SfStr::of(&"x".repeat(LONGEST_LOG + 1))));
+        assert_eq!(long.lines, [(true, "x".repeat(LONGEST_LOG))]);
+        for (count, kept) in [(MOST_LOGGED, MOST_LOGGED), (MOST_LOGGED + 9, MOST_LOGGED + 1)] {
+            let ((), log) = logged(|| (0..count).for_each(|_| log(LOG_ERROR, SfStr::of("x"))));
+            let is_stated = log.lines.last() == Some(&(false, "(further lines are omitted)".to_owned()));
+            assert_eq!((log.lines.len(), is_stated), (kept, count > MOST_LOGGED));
+        }
     }
 
     #[test]

@@ -31,7 +31,9 @@ use std::sync::Arc;
 use streamfmt_core::profile::DrawnRecords;
 use streamfmt_core::records::{RecordField, RecordParent, RecordSchema, RecordType, check, examples};
 
-use super::document::{self, LARGEST, MOST_COLLECTED, SettingValue, SettingsFile, SettingsLayer, Spot, Table};
+use super::document::{
+    self, LARGEST, MOST_COLLECTED, SettingValue, SettingsFile, SettingsLayer, Spot, Table,
+};
 use super::profile::Settings;
 use super::{Config, is_path};
 use crate::files::Files;

@@ -22,7 +22,7 @@ use crate::histories::{GrowingDocument, is_document};
 use crate::unpack::Compression;
 
 use super::{
-    MOST_FILES, PIECE, SideFile, SideFileStart, SideFolder, Starter, beginning, call, files_of, layouts,
+    PIECE, SideFile, SideFileStart, SideFolder, SideLimits, Starter, beginning, call, files_of, layouts,
     meta_of, pieces, places, real_paths,
 };
 
@@ -127,6 +127,7 @@ struct FoundFiles {
     history: PathBuf,
     given: Vec<PathBuf>,
     places: Vec<Place>,
+    limits: SideLimits,
     /// Whether a call has requested a file. Before that, nothing is searched.
     is_asked: bool,
     /// The agents whose files were found.
@@ -227,8 +228,8 @@ impl FoundFiles {
             place.changed = changed.filter(|_| is_sure);
             let given = given.get_or_insert_with(|| real_paths(&self.history, &self.given));
             let layout = place.place.layout;
-            for file in files_of(&place.place, given, &|agent| self.known.contains(agent)) {
-                if self.known.len() < MOST_FILES && self.known.insert(file.agent_id.clone()) {
+            for file in files_of(&place.place, given, self.limits, &|agent| self.known.contains(agent)) {
+                if self.known.len() < self.limits.files && self.known.insert(file.agent_id.clone()) {
                     self.silent.push_back(SilentSideFile { file, layout, size: 0 });
                 }
             }
@@ -426,6 +427,19 @@ mod tests {
             disk.write(agent, true);
         }
         assert!(found.request(asking("000")).is_none() && found.request(asking("001")).is_some());
+    }
+
+    #[test]
+    fn of_too_many_files_the_first_that_were_found_are_kept() {
+        let disk = Disk::new();
+        ["b", "c"].iter().for_each(|agent| disk.write(agent, true));
+        let files = disk.files();
+        let mut found = lock(&files.found);
+        found.limits.files = 3;
+        assert!(found.request(asking("none")).is_none());
+        ["a", "d"].iter().for_each(|agent| disk.write(agent, true));
+        let is_found = ["a", "b", "c", "d"].map(|agent| found.request(asking(agent)).is_some());
+        assert_eq!(is_found, [true, true, true, false]);
     }
 
     #[test]

@@ -48,3 +48,23 @@ impl RestingFunctions {
 fn address(function: &Function) -> FunctionAddress {
     function.to_pointer().addr()
 }
+
+#[cfg(test)]
+mod tests {
+    use mlua::Lua;
+
+    use super::*;
+
+    #[test]
+    fn of_too_many_items_the_oldest_is_forgotten() {
+        let lua = Lua::new();
+        let function = lua.create_function(|_, ()| Ok(())).unwrap();
+        let resting = RestingFunctions::default();
+        let id = |number: usize| Id::from(number.to_string());
+        (0..MOST_ITEMS).for_each(|number| resting.rest(&id(number), &function));
+        assert!(resting.rests(&id(0), &function));
+        resting.rest(&id(MOST_ITEMS), &function);
+        let rests = [0, 1, MOST_ITEMS].map(|number| resting.rests(&id(number), &function));
+        assert_eq!(rests, [false, true, true]);
+    }
+}

@@ -222,3 +222,46 @@ fn an_input_may_grow_by_its_json() {
         ["Bash", "Bash mak", "Bash make test", "Bash make test"].map(|title| (title.to_owned(), true));
     assert_eq!(titles, expected);
 }
+
+#[test]
+fn a_record_becomes_at_most_a_thousand_items() {
+    for (count, failures) in [(1_000, 0), (1_001, 1)] {
+        let source = format!(
+            "sf.dialect('d', {{ parse = function() return table.create({count}, sf.item.reply {{ text = 'one' }}) end }})"
+        );
+        let ran = run_from("d", &[("d.lua", &source)], "text", &[r#"{"kept":"whole"}"#]);
+        assert_eq!((ran.warnings.len(), ran.failures), (failures, failures as u64), "{count}");
+        for warning in &ran.warnings {
+            assert_eq!(warning.message, "more than 1000 items for one record");
+            assert!(ran.text.contains("whole"), "{}", ran.text);
+        }
+    }
+}
+
+#[test]
+fn a_dialect_is_not_detected_by_a_long_record() {
+    for (length, is_known) in [((64 << 10) - 1, true), ((64 << 10) + 2, false)] {
+        let line = padded(r#"{"acme_version":3,"session":"s""#, length);
+        let ran = run_from("auto", &[("acme.lua", ACME)], "text", &[&line]);
+        assert_eq!(ran.report.dialect.as_deref() == Some("acme-agent"), is_known, "{length}");
+    }
+}
+
+#[test]
+fn an_item_with_made_values_has_no_long_line() {
+    let plugin = format!(
+        "{ACME}\nsf.tool('*', {{ label = function(call) return call.raw:find('pad') and 'with its line' or 'without' end }})"
+    );
+    for (length, label) in [((256 << 10) - 1, "with its line"), ((256 << 10) + 2, "without")] {
+        let line = padded(r#"{"kind":"run","id":"a","cmd":"make""#, length);
+        let ran = run_from("acme-agent", &[("acme.lua", &plugin)], "text", &[&line]);
+        assert_eq!(ran.warnings, []);
+        assert!(ran.text.contains(&format!("{label} make")), "{length}: {}", ran.text);
+    }
+}
+
+/// An object that begins so, made this long.
+fn padded(beginning: &str, length: usize) -> String {
+    let pad = "x".repeat(length - beginning.len() - r#","pad":""}"#.len());
+    format!(r#"{beginning},"pad":"{pad}"}}"#)
+}

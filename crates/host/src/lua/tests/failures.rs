@@ -1,6 +1,11 @@
 //! Failures of plugins: each is reported once, with its line, and nothing is lost.
 
+use streamfmt_core::formatter::{Formatter, PluginFormatter};
+use streamfmt_core::item::{Item, Kind};
+use streamfmt_core::session::Session;
+
 use super::*;
+use crate::lua::Scripts;
 
 #[test]
 fn a_failure_is_reported_once_with_its_line_and_loses_nothing() {
@@ -167,6 +172,33 @@ fn wrong_answers_are_refused_at_the_function_that_returned_them() {
         assert!(ran.warnings[0].message.contains(message), "{answer}: {}", ran.warnings[0]);
         assert_eq!(ran.warnings[0].place.as_ref().map(|place| place.1), Some(2), "{answer}");
     }
+}
+
+#[test]
+fn an_answer_has_at_most_64_levels_of_tables() {
+    for (levels, failures) in [(64, 0), (65, 1)] {
+        let answer = format!("local t = 'x' for _ = 1, {levels} do t = {{ t }} end return t");
+        let ran = run(&format!("sf.view('reply', function() {answer} end)"), &[&reply("Hello.")]);
+        assert_eq!(ran.warnings.len(), failures, "{levels}: {:?}", ran.warnings);
+    }
+}
+
+#[test]
+fn of_too_many_failures_some_are_kept_and_all_are_counted() {
+    let mut builder = Engine::builder().dialect("claude").writer("text");
+    for name in ["a", "b", "c", "d"] {
+        let source = "sf.tool('Bash', { label = function() error('x') end })";
+        builder = builder.pack(Pack::from_source(name, source));
+    }
+    let engine = builder.build().unwrap();
+    let scripts = Scripts::new(&engine.load_plugins(), &engine.settings().profile).unwrap();
+    let mut item = Item::new("1", Kind::Call, 1);
+    item.tool = Some("Bash".into());
+    for _ in 0..20 {
+        assert!(scripts.format(&item, &Session::default()).is_ok());
+    }
+    // That a plugin is disabled is one more.
+    assert_eq!((scripts.take_failures().len(), engine.journal().failures()), (64, 4 * 21));
 }
 
 #[test]

@@ -151,3 +151,26 @@ fn what_a_pattern_scans_counts_as_steps() {
     let ran = run(fine, &[&reply("Hello.")]);
     assert!(ran.text.contains("10000") && ran.warnings.is_empty(), "{} {:?}", ran.text, ran.warnings);
 }
+
+#[test]
+fn beyond_a_limit_of_patterns_is_an_error() {
+    for (works, fails, message) in [
+        ("sf.re(('x'):rep(256))", "sf.re(('x'):rep(257))", "sf.re: the pattern is longer than 256 bytes"),
+        ("sf.re('(a{100}){10}')", "sf.re('(a{1000}){10}')", "sf.re: "),
+        (
+            "sf.re('a'):find(('b'):rep(2^20))",
+            "sf.re('a'):find(('b'):rep(2^20) .. 'b')",
+            "sf.re: the text is longer than 1 MiB",
+        ),
+        (
+            "for n = 1, 64 do sf.re('a' .. n) end sf.re('a1')",
+            "for n = 1, 65 do sf.re('a' .. n) end",
+            "sf.re: more than 64 patterns",
+        ),
+    ] {
+        let ran = run(works, &[]);
+        assert_eq!(ran.warnings, [], "{works}");
+        let warnings = run(fails, &[]).warnings;
+        assert!(warnings.len() == 1 && warnings[0].message.contains(message), "{fails}: {warnings:?}");
+    }
+}

@@ -70,6 +70,10 @@ annotations and `for _, x in list do`. It has the libraries `string`, `table`, `
 | {subject} MiB of text, {pattern} bytes of pattern | `string.find`, `match`, `gmatch`, `gsub`, and `sf.re` | an error |
 | {patterns} patterns | `sf.re` in one plugin | an error |
 | {parts} parts, {bytes} MiB, {depth} levels | one return value | an error |
+| 1,000 items | what `parse` of a dialect returns for one record | an error: the record is kept unchanged |
+| 64 KiB | one record for `detect` of a dialect | `detect` doesn't receive it |
+| 256 KiB | the line of an item with values that a dialect made | `raw` lacks the line |
+| 100,000 values | `ctx.state` that `reload` converts; a text of `sf.json_encode` | an error |
 | {text} MiB | one text of an item: its text, a field of its input, a fact | only the beginning is available; the last line is `[… 84512 bytes left out]`. Dialects receive the whole text |
 | {growing} KiB, as written in JSON | one field of an input that is still being written | only the end is available; the first line says how much is left out |
 | {trips} stops or {failures} failures | a plugin in one run | it is disabled for the rest of the run |

@@ -386,7 +386,9 @@ fn of_many_problems_in_a_file_the_first_twenty_are_reported_and_the_rest_is_stat
         ("broken lines", &|number| format!("x{number} = \n")),
         ("deep values", &|number| format!("plugin.p.x{number} = {}{}\n", "[".repeat(13), "]".repeat(13))),
         ("filters", &|_| "[[filter]]\nkind = 'thinking'\n".to_owned()),
-        ("unknown keys of filters", &|_| "[[filter]]\nzzz = 1\nkind = 'thinking'\naction = 'hide'\n".to_owned()),
+        ("unknown keys of filters", &|_| {
+            "[[filter]]\nzzz = 1\nkind = 'thinking'\naction = 'hide'\n".to_owned()
+        }),
     ];
     for (what, of) in sources {
         for (count, stated) in [(20, 0), (21, 1), (40, 1)] {
