@@ -130,9 +130,9 @@ fn told_at(at: &At, line: u64) -> String {
         let _ = writeln!(text, "line {line}: {kind}{tool}\n");
         text.push_str(&properties(item));
     }
-    if at.more > 0 {
-        let s = if at.more == 1 { "" } else { "s" };
-        let _ = writeln!(text, "… and {} more item{s}\n", at.more);
+    if let Some(more) = at.more {
+        let s = if more == 1 { "" } else { "s" };
+        let _ = writeln!(text, "… and {more} more item{s}\n");
     }
     text.push_str("shown\n");
     if at.shown.is_empty() {
@@ -249,9 +249,9 @@ mod tests {
     #[test]
     fn the_items_that_are_not_explained_are_counted_above_the_output() {
         for (more, text) in [
-            (0, "shown\n  ● ls\n"),
-            (1, "… and 1 more item\n\nshown\n  ● ls\n"),
-            (6, "… and 6 more items\n\nshown\n  ● ls\n"),
+            (None, "shown\n  ● ls\n"),
+            (Some(1), "… and 1 more item\n\nshown\n  ● ls\n"),
+            (Some(6), "… and 6 more items\n\nshown\n  ● ls\n"),
         ] {
             let at = At { more, shown: "● ls".to_owned(), ..At::default() };
             assert_eq!(told_at(&at, 1), text);

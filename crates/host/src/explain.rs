@@ -62,19 +62,14 @@ pub struct Explanation {
 pub struct At {
     /// The explanation of each item, up to 64.
     pub items: Vec<Explanation>,
-    /// The number of further items, which aren't explained.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub more: usize,
+    /// The number of further items, which aren't explained, if there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub more: Option<u64>,
     /// The output as plain text.
     pub shown: String,
     /// The next line at which an item begins, if none begins at this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<u64>,
-}
-
-// The signature is serde's.
-fn is_zero(count: &usize) -> bool {
-    *count == 0
 }
 
 /// The layers for one property, from the top down.
@@ -480,7 +475,7 @@ impl Looker {
 
     fn explain(&self, item: &Item, session: &Session) {
         if self.found.borrow().items.len() == MOST_ITEMS {
-            self.found.borrow_mut().more += 1;
+            *self.found.borrow_mut().more.get_or_insert(0) += 1;
             return;
         }
         let subject = About::of(item, session);

@@ -223,9 +223,9 @@ fn print_text(
     let unknown = news.iter().filter(|one| one.is_unknown).count();
     write!(page, "{} line{s} read, {} {what}, {unknown} of them unknown", finder.lines, news.len())?;
     if has_baseline {
-        writeln!(page, ", {known} known")?
+        writeln!(page, ", {known} known")?;
     } else {
-        writeln!(page)?
+        writeln!(page)?;
     }
     finder.left_out().iter().try_for_each(|sentence| writeln!(page, "{sentence}"))
 }

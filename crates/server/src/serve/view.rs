@@ -14,8 +14,8 @@ use crate::store::SessionStatus;
 
 /// The number of nodes at the end of the document whose paths are kept in memory. Only these can be replaced, dropped, or get nodes inside.
 const RECENT: usize = 32_768;
-/// The most unfinished nodes before those, which can be replaced as well. Sessions have fewer open calls.
-const MAX_UNFINISHED: usize = 4_096;
+/// The most unfinished nodes before those, which can be replaced as well. The later half is kept: more calls than a session completes.
+const MAX_UNFINISHED: usize = 8_192;
 
 /// The position of a node in the document: its place at the top level, then in each call that contains it. Most nodes are at the top level.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -158,6 +158,18 @@ struct OlderNodes {
     unfinished: HashMap<u64, (NodePath, u64)>,
 }
 
+impl OlderNodes {
+    /// Keeps an unfinished node. If there are too many, the earlier half stays as it is.
+    fn keep_unfinished(&mut self, hash: u64, path: NodePath, change: u64) {
+        if self.unfinished.len() >= MAX_UNFINISHED {
+            let mut paths: Vec<NodePath> = self.unfinished.values().map(|(path, _)| path.clone()).collect();
+            let (_, half, _) = paths.select_nth_unstable(MAX_UNFINISHED / 2);
+            self.unfinished.retain(|_, (path, _)| *path >= *half);
+        }
+        self.unfinished.insert(hash, (path, change));
+    }
+}
+
 /// A session as its readers see it.
 #[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 #[derive(Debug, Default)]
@@ -293,8 +305,8 @@ impl SessionView {
         {
             let at = self.older.changes.push([node.change]);
             self.changes.edit(node.change, |row| row.older = Some(at));
-            if node.is_open && self.older.unfinished.len() < MAX_UNFINISHED {
-                self.older.unfinished.insert(hash, (path, node.change));
+            if node.is_open {
+                self.older.keep_unfinished(hash, path, node.change);
             }
         }
     }

@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The longest id.
 const LONGEST_ID: usize = 128;
 /// The most sessions that are read from a database.
-const MOST_SESSIONS: usize = 1 << 20;
+pub(super) const MOST_SESSIONS: usize = 1 << 20;
 
 /// A session in the database of an agent.
 #[derive(Clone, Debug)]
@@ -134,14 +134,17 @@ fn unknown_layout(error: &rusqlite::Error) -> io::Error {
 }
 
 impl ReadOnlyDatabase {
-    /// Returns the paths of all sessions in the database at a path. Those with an id that can't be part of a path are left out.
-    pub(super) fn sessions(&self, database: &Path) -> io::Result<Vec<PathBuf>> {
+    /// Returns the paths of at most `most` sessions in the database at a path, and the number of further ones. Those with an id that
+    /// can't be part of a path are left out.
+    pub(super) fn sessions(&self, database: &Path, most: usize) -> io::Result<(Vec<PathBuf>, usize)> {
         let mut statement =
             self.connection.prepare(self.layout.sessions).map_err(|error| unreadable(&error))?;
-        let rows =
+        let mut rows =
             statement.query_map([], |row| row.get::<_, String>(0)).map_err(|error| unreadable(&error))?;
-        let rows = rows.take(MOST_SESSIONS).filter(|row| row.as_ref().map_or(true, |id| is_id(id)));
-        rows.map(|id| Ok(database.join(id.map_err(|error| unreadable(&error))?))).collect()
+        let ids = rows.by_ref().take(most).filter(|row| row.as_ref().map_or(true, |id| is_id(id)));
+        let paths: io::Result<Vec<PathBuf>> =
+            ids.map(|id| Ok(database.join(id.map_err(|error| unreadable(&error))?))).collect();
+        Ok((paths?, rows.count()))
     }
 
     /// Returns the first row of a query about a session.
@@ -247,6 +250,21 @@ fn is_id(id: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sessions_beyond_the_most_are_counted() {
+        let connection = Connection::open_in_memory().unwrap();
+        let tables = "CREATE TABLE session (id TEXT, parent_id TEXT, time_created INTEGER);
+            CREATE TABLE part (session_id TEXT, data TEXT);
+            INSERT INTO session VALUES ('c', NULL, 3), ('a', NULL, 1), ('..', NULL, 0), ('b', NULL, 2);";
+        connection.execute_batch(tables).unwrap();
+        let open = ReadOnlyDatabase { connection, layout: layouts().next().unwrap() };
+        for (most, ids, left) in [(4, "abc", 0), (3, "ab", 1), (2, "a", 2)] {
+            let (paths, more) = open.sessions(Path::new(""), most).unwrap();
+            let found: String = paths.iter().map(|path| path.display().to_string()).collect();
+            assert_eq!((found.as_str(), more), (ids, left), "{most}");
+        }
+    }
 
     #[test]
     fn an_id_is_plain_and_not_long() {

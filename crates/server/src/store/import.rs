@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::fs;
-use std::io::Seek;
+use std::io::{self, Seek};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ use streamfmt::histories::{
 use streamfmt::side_files::{holds_side_files, is_side_file};
 use streamfmt::unpack::{damage_of, without_compression};
 
-use super::database_session::{is_database, is_named_as_database, read_only};
+use super::database_session::{MOST_SESSIONS, is_database, is_named_as_database, read_only};
 use super::figures::{CountedElsewhere, CountedFrom, SessionFigures, SessionOutcome};
 use super::history::{HistoryStamp, OpenHistory, open_history, real_path};
 use super::recorded_elsewhere::{ImportedRun, side_file_id, side_file_of};
@@ -445,14 +445,20 @@ fn is_unchanged(source: &SourceRow, stamp: HistoryStamp) -> bool {
     is_long_as_before && source.mtime == Some(stamp.changed) && !source.gone
 }
 
-/// Replaces databases among the files by the sessions in them. Returns why the first one can't be read.
+/// Replaces databases among the files by the sessions in them. Returns why the first one can't be read, or not all of it.
 fn add_databases(files: &mut Vec<PathBuf>) -> Option<StoreError> {
     let databases = files.extract_if(.., |file| is_named_as_database(file) || is_database(file));
     let databases: Vec<PathBuf> = databases.collect();
     let mut unread = None;
     for database in databases {
-        match read_only(&database).and_then(|open| open.sessions(&database)) {
-            Ok(sessions) => files.extend(sessions),
+        match read_only(&database).and_then(|open| open.sessions(&database, MOST_SESSIONS)) {
+            Ok((sessions, left)) => {
+                files.extend(sessions);
+                if left > 0 {
+                    let reason = format!("only {MOST_SESSIONS} sessions are read; {left} are left out");
+                    unread = unread.or(Some(StoreError::File(database, io::Error::other(reason))));
+                }
+            }
             Err(error) => unread = unread.or(Some(StoreError::File(database, error))),
         }
     }

@@ -133,18 +133,25 @@ fn nodes_that_are_far_from_the_end_are_found_shown_and_may_be_finished() {
 }
 
 #[test]
-fn as_many_as_four_thousand_open_nodes_far_from_the_end_can_still_change() {
+fn the_latest_four_thousand_open_nodes_far_from_the_end_can_still_change() {
+    const OPEN_NODES: u64 = 2 * MAX_UNFINISHED as u64 + 1;
     let mut view = SessionView::default();
-    let last = 4_097 + RECENT as u64;
+    let last = OPEN_NODES + RECENT as u64;
     for hash in 1..=last {
         view.revision = hash;
-        view.put(hash, NodePath::of(hash as u32), if hash <= 4_097 { "oopen" } else { "wwhole" });
+        view.put(hash, NodePath::of(hash as u32), if hash <= OPEN_NODES { "oopen" } else { "wwhole" });
+        let latest = hash.saturating_sub(RECENT as u64).min(OPEN_NODES);
+        assert!(latest < 4_096 || view.path(latest - 4_095).is_some(), "{latest}");
+        assert!(view.older.unfinished.len() <= MAX_UNFINISHED, "{hash}");
     }
-    assert_eq!(view.path(4_096), Some(&NodePath::of(4_096)));
-    assert_eq!(view.path(4_097), None);
-    // It stays as it is, and is removed no more.
-    view.remove(4_097);
-    view.remove(4_096);
+    // An earlier one stays as it is, and is removed no more.
+    assert_eq!(view.path(1), None);
+    view.remove(1);
+    // A later one is replaced in its place and isn't shown twice.
+    view.put(OPEN_NODES, NodePath::of(OPEN_NODES as u32), "wfinished");
+    assert_eq!(view.len(), last);
+    let (nodes, _) = view.nodes(Some(OPEN_NODES + 1), 2).unwrap();
+    assert!(nodes[1].contains(">finished<") && nodes[0].contains(">open<"), "{nodes:?}");
+    view.remove(OPEN_NODES - 1);
     assert_eq!(view.len(), last - 1);
-    assert_eq!(numbers(view.nodes(Some(4_099), 2)).0, [4_097, 4_098]);
 }
