@@ -530,7 +530,8 @@ fn is_ours(path: &Path) -> bool {
     flags.is_some_and(|flags| flags & CLOSED_IN_OTHERS != 0)
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(target_os = "linux")]
+#[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
 
@@ -545,5 +546,60 @@ mod tests {
             symlink((number - 1).to_string(), place(number)).unwrap();
         }
         assert_eq!([1, 40, 41].map(|number| is_descriptor(&place(number))), [true, true, false]);
+    }
+
+    /// An output to a file in this folder.
+    fn to_file(folder: &Path) -> TextOutput {
+        let path = folder.join("text");
+        let file = File::create(&path).unwrap();
+        TextOutput::to(Destination::File(Replacement::in_place(file, path)), None)
+    }
+
+    #[test]
+    fn a_file_is_not_cleared() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut output = to_file(folder.path());
+        output.clear();
+        assert!(output.is_empty());
+    }
+
+    #[test]
+    fn the_rows_below_the_text_stay_when_there_is_no_text_to_flush() {
+        let folder = tempfile::tempdir().unwrap();
+        let written = || fs::read_to_string(folder.path().join("text")).unwrap();
+        let mut output = TextOutput { screen: Some(Screen::new(true)), ..to_file(folder.path()) };
+        output.show(ScreenSize { columns: 20, rows: 9 }, vec!["a row".to_owned()]);
+        let shown = written();
+        output.flush();
+        assert!(shown.contains("a row") && written() == shown, "{shown:?}");
+        output.write_str("text\n").unwrap();
+        output.flush();
+        assert_ne!(written(), shown);
+    }
+
+    #[test]
+    fn short_texts_are_gathered_and_a_long_one_is_not_copied() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut output = to_file(folder.path());
+        output.write_str("short").unwrap();
+        assert!(!output.is_empty());
+        let room = output.buffer.capacity();
+        output.write_str(&"x".repeat(room + 1)).unwrap();
+        assert_eq!((output.is_empty(), output.buffer.capacity()), (true, room));
+    }
+
+    #[test]
+    fn a_file_without_a_name_can_be_written_and_is_closed_in_other_programs() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().to_str().unwrap();
+        // Not every file system has such files.
+        let flags = rustix::fs::OFlags::TMPFILE | rustix::fs::OFlags::WRONLY;
+        if rustix::fs::open(path, flags, rustix::fs::Mode::RWXU).is_err() {
+            return;
+        }
+        let mut file = unnamed_file(folder.path()).unwrap();
+        file.write_all(b"text").unwrap();
+        assert!(is_ours(&descriptor_path(&file)));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }

@@ -650,3 +650,19 @@ fn object(lua: &Lua, of: impl UserData + 'static) -> mlua::Result<Value> {
 fn whole(number: i64) -> Option<Value> {
     (-EXACT..=EXACT).contains(&number).then_some(Value::Number(number as f64))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_text_that_is_too_long_the_beginning_remains_and_the_rest_is_counted() {
+        let fits = "é".repeat(LONGEST_TEXT / 2);
+        assert_eq!(shortened(&fits), fits);
+        let long = format!("{fits}x");
+        let short = shortened(&long);
+        let (beginning, left_out) = short.rsplit_once('\n').unwrap();
+        assert!(long.starts_with(beginning) && short.len() <= LONGEST_TEXT);
+        assert_eq!(left_out, json::left_out(long.len() - beginning.len()));
+    }
+}

@@ -434,6 +434,18 @@ fn split_plain(lua: &Lua, (text, separator): (LuaString, LuaString)) -> mlua::Re
 mod tests {
     use super::*;
 
+    #[test]
+    fn a_text_is_split_into_at_most_a_million_parts() {
+        let lua = Lua::new();
+        let split = |separators: usize| {
+            let text = lua.create_string(",".repeat(separators)).unwrap();
+            split_plain(&lua, (text, lua.create_string(",").unwrap()))
+        };
+        assert_eq!(split(MOST_PARTS - 1).unwrap().raw_len(), MOST_PARTS);
+        let error = split(MOST_PARTS).unwrap_err().to_string();
+        assert_eq!(error, "runtime error: string.split: more than 1000000 parts");
+    }
+
     /// Limits that no script here reaches.
     const WIDE: VmLimits = VmLimits { fuel: u64::MAX, time: Duration::from_secs(3600), memory: 1 << 30 };
 

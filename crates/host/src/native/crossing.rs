@@ -597,12 +597,12 @@ mod tests {
 
     #[test]
     fn long_logs_are_cut_and_omitted_lines_are_stated() {
-        let ((), long) = logged(|| log(LOG_ERROR, SfStr::of(&"x".repeat(LONGEST_LOG + 1))));
-        assert_eq!(long.lines, [(true, "x".repeat(LONGEST_LOG))]);
+        let ((), one) = logged(|| log(LOG_ERROR, SfStr::of(&"x".repeat(LONGEST_LOG + 1))));
+        assert_eq!(one.lines, [(true, "x".repeat(LONGEST_LOG))]);
         for (count, kept) in [(MOST_LOGGED, MOST_LOGGED), (MOST_LOGGED + 9, MOST_LOGGED + 1)] {
-            let ((), log) = logged(|| (0..count).for_each(|_| log(LOG_ERROR, SfStr::of("x"))));
-            let is_stated = log.lines.last() == Some(&(false, "(further lines are omitted)".to_owned()));
-            assert_eq!((log.lines.len(), is_stated), (kept, count > MOST_LOGGED));
+            let ((), many) = logged(|| (0..count).for_each(|_| log(LOG_ERROR, SfStr::of("x"))));
+            let is_stated = many.lines.last() == Some(&(false, "(further lines are omitted)".to_owned()));
+            assert_eq!((many.lines.len(), is_stated), (kept, count > MOST_LOGGED));
         }
     }
 

@@ -432,12 +432,16 @@ mod tests {
     #[test]
     fn of_too_many_files_the_first_that_were_found_are_kept() {
         let disk = Disk::new();
-        ["b", "c"].iter().for_each(|agent| disk.write(agent, true));
+        for agent in ["b", "c"] {
+            disk.write(agent, true);
+        }
         let files = disk.files();
         let mut found = lock(&files.found);
         found.limits.files = 3;
         assert!(found.request(asking("none")).is_none());
-        ["a", "d"].iter().for_each(|agent| disk.write(agent, true));
+        for agent in ["a", "d"] {
+            disk.write(agent, true);
+        }
         let is_found = ["a", "b", "c", "d"].map(|agent| found.request(asking(agent)).is_some());
         assert_eq!(is_found, [true, true, true, false]);
     }

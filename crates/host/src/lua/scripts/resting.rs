@@ -61,7 +61,9 @@ mod tests {
         let function = lua.create_function(|_, ()| Ok(())).unwrap();
         let resting = RestingFunctions::default();
         let id = |number: usize| Id::from(number.to_string());
-        (0..MOST_ITEMS).for_each(|number| resting.rest(&id(number), &function));
+        for number in 0..MOST_ITEMS {
+            resting.rest(&id(number), &function);
+        }
         assert!(resting.rests(&id(0), &function));
         resting.rest(&id(MOST_ITEMS), &function);
         let rests = [0, 1, MOST_ITEMS].map(|number| resting.rests(&id(number), &function));

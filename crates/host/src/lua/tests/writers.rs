@@ -156,6 +156,38 @@ fn a_block_inside_its_own_function_is_written_by_the_base_and_false_hides() {
 }
 
 #[test]
+fn of_functions_nested_through_blocks_the_ninth_is_left_to_the_base() {
+    let blocks = [
+        ("begin", "sf.table(nil, { { 'x' } })"),
+        ("table", "sf.list { 'x' }"),
+        ("list", "sf.diff('x', 'y')"),
+        ("diff", "sf.code('x')"),
+        ("code", "sf.details('x', sf.prose('x'))"),
+        ("details", "sf.line('x')"),
+        ("lines", "sf.prose('x')"),
+        ("prose", "sf.prose('# Title')"),
+    ];
+    let functions = |first: usize| {
+        let function = |(part, block): &(&str, &str)| {
+            format!("{part} = function(_, w) return '{part} ' .. w:block({block}) end, ")
+        };
+        let heading = "heading = function() return 'by the script' end";
+        let functions: String = blocks[first..].iter().map(function).collect();
+        format!(
+            "sf.writer('w', {{ {functions}{heading} }})\nsf.view('reply', function() return sf.table(nil, {{ {{ 'x' }} }}) end)"
+        )
+    };
+    for (first, nested) in [
+        (1, "table list diff code details lines prose by the script"),
+        (0, "begin table list diff code details lines prose # Title"),
+    ] {
+        let ran = run_to(&[("w.lua", &functions(first))], "w", &[&reply("Hello.")]);
+        assert_eq!(ran.warnings, []);
+        assert!(ran.text.contains(nested), "{}", ran.text);
+    }
+}
+
+#[test]
 fn only_text_of_the_script_is_written_unchanged() {
     let text = "<b>*x*</b> <<path::x>> \u{1a}0\u{1a}";
     let reply = reply("TEXT").replace("\"TEXT\"", &serde_json::to_string(&format!("# A\n\n{text}")).unwrap());
