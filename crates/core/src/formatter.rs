@@ -38,7 +38,7 @@ impl fmt::Display for FormatError {
 
 impl std::error::Error for FormatError {}
 
-/// An event that formatters can observe, besides the items that they format. Each comes once, in the order of the stream.
+/// An event that a [`StreamFormatter`] sees, besides the items that it formats. Each comes once, in the order of the stream.
 #[derive(Clone, Copy, Debug)]
 pub enum Observation<'a> {
     /// The first item is about to come.
@@ -63,8 +63,8 @@ pub trait Formatter: Send {
         None
     }
 
-    /// The part that observes the stream, if it has one.
-    fn observer(&self) -> Option<&dyn Observer> {
+    /// The part that shows blocks of its own in the stream, if it has one.
+    fn stream(&self) -> Option<&dyn StreamFormatter> {
         None
     }
 
@@ -80,8 +80,8 @@ pub trait FrameFormatter {
     fn frame(&self, frame: &Item, session: &Session) -> Result<Verdict, FormatError>;
 }
 
-/// A formatter that observes the stream.
-pub trait Observer {
+/// A formatter that sees all items, those that are hidden as well, and may show blocks behind each.
+pub trait StreamFormatter {
     /// Called once for each observation, before its item is formatted. Returns blocks to show after that item.
     fn observe(&self, observation: Observation<'_>, session: &Session) -> Vec<Block>;
 }

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use send_wrapper::SendWrapper;
 use serde::Serialize;
 use streamfmt_core::entry::Block;
-use streamfmt_core::formatter::{FormatError, Formatter, Observation, Observer, Verdict};
+use streamfmt_core::formatter::{FormatError, Formatter, Observation, StreamFormatter, Verdict};
 use streamfmt_core::item::{Action, Content, Id, Item, Kind, Status};
 use streamfmt_core::pipeline::{Output, Pipeline};
 use streamfmt_core::profile::{Filter, Layout, Profile};
@@ -444,12 +444,12 @@ impl Formatter for AtLine {
         self.0.scripts.as_ref().map_or(Ok(Verdict::Pass), |scripts| scripts.format(item, session))
     }
 
-    fn observer(&self) -> Option<&dyn Observer> {
+    fn stream(&self) -> Option<&dyn StreamFormatter> {
         Some(self)
     }
 }
 
-impl Observer for AtLine {
+impl StreamFormatter for AtLine {
     // Items that a filter hides aren't formatted, but all are observed.
     fn observe(&self, moment: Observation<'_>, session: &Session) -> Vec<Block> {
         let blocks = self.0.scripts.as_ref().map(|scripts| scripts.observe(moment, session));

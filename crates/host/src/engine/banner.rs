@@ -3,7 +3,7 @@
 //! People judge an agent by the output. A trusted project may hide and rename items, but not silently.
 
 use streamfmt_core::entry::{Block, Line};
-use streamfmt_core::formatter::{FormatError, Formatter, Observation, Observer, Verdict};
+use streamfmt_core::formatter::{FormatError, Formatter, Observation, StreamFormatter, Verdict};
 use streamfmt_core::item::Item;
 use streamfmt_core::session::Session;
 use streamfmt_core::text::Text;
@@ -32,12 +32,12 @@ impl Formatter for Banner {
         Ok(Verdict::Pass)
     }
 
-    fn observer(&self) -> Option<&dyn Observer> {
+    fn stream(&self) -> Option<&dyn StreamFormatter> {
         Some(self)
     }
 }
 
-impl Observer for Banner {
+impl StreamFormatter for Banner {
     fn observe(&self, moment: Observation<'_>, _: &Session) -> Vec<Block> {
         match moment {
             Observation::Begin => {

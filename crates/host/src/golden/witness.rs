@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use streamfmt_core::entry::{Block, Entry};
-use streamfmt_core::formatter::{FormatError, Formatter, Observation, Observer, Verdict};
+use streamfmt_core::formatter::{FormatError, Formatter, Observation, StreamFormatter, Verdict};
 use streamfmt_core::item::{Id, Item};
 use streamfmt_core::outline::Node;
 use streamfmt_core::pipeline::{Output, Pipeline, Report, Setup};
@@ -64,12 +64,12 @@ impl Formatter for Witness {
         Ok(Verdict::Pass)
     }
 
-    fn observer(&self) -> Option<&dyn Observer> {
+    fn stream(&self) -> Option<&dyn StreamFormatter> {
         Some(self)
     }
 }
 
-impl Observer for Witness {
+impl StreamFormatter for Witness {
     fn observe(&self, moment: Observation<'_>, _: &Session) -> Vec<Block> {
         if let Observation::Complete(item) = moment {
             // The receiver may be gone once the run is over.

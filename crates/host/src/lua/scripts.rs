@@ -10,7 +10,8 @@ use mlua::{Function, Lua, Table, Value};
 use send_wrapper::SendWrapper;
 use streamfmt_core::entry::{Block, Line, Role, View};
 use streamfmt_core::formatter::{
-    Accumulator, FormatError, Formatter, FrameFormatter, Observation, Observer, PluginFormatter, Verdict,
+    Accumulator, FormatError, Formatter, FrameFormatter, Observation, PluginFormatter, StreamFormatter,
+    Verdict,
 };
 use streamfmt_core::item::{Item, Kind, Status};
 use streamfmt_core::json;
@@ -380,7 +381,7 @@ impl Formatter for Scripts {
         (!self.frames.views.is_empty()).then_some(self as &dyn FrameFormatter)
     }
 
-    fn observer(&self) -> Option<&dyn Observer> {
+    fn stream(&self) -> Option<&dyn StreamFormatter> {
         Some(self)
     }
 
@@ -398,7 +399,7 @@ impl FrameFormatter for Scripts {
     }
 }
 
-impl Observer for Scripts {
+impl StreamFormatter for Scripts {
     fn observe(&self, moment: Observation<'_>, session: &Session) -> Vec<Block> {
         assert_on_thread(&self.plugins);
         let event = match moment {

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use streamfmt_core::entry::Block;
-use streamfmt_core::formatter::{FormatError, Formatter, Observation, Observer, PluginFormatter, Verdict};
+use streamfmt_core::formatter::{
+    FormatError, Formatter, Observation, PluginFormatter, StreamFormatter, Verdict,
+};
 use streamfmt_core::item::Item;
 use streamfmt_core::profile::Profile;
 use streamfmt_core::session::Session;
@@ -106,7 +108,7 @@ impl Formatter for NativeChain {
         Ok(verdict)
     }
 
-    fn observer(&self) -> Option<&dyn Observer> {
+    fn stream(&self) -> Option<&dyn StreamFormatter> {
         Some(self)
     }
 
@@ -115,7 +117,7 @@ impl Formatter for NativeChain {
     }
 }
 
-impl Observer for NativeChain {
+impl StreamFormatter for NativeChain {
     fn observe(&self, moment: Observation<'_>, session: &Session) -> Vec<Block> {
         let plugins = self.plugins.all().iter();
         plugins.flat_map(|plugin| plugin.observed_moment(moment, session)).collect()

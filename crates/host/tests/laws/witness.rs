@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::mpsc::Sender;
 
 use streamfmt::core::entry::{Block, Entry};
-use streamfmt::core::formatter::{FormatError, Formatter, Observation, Observer, Verdict};
+use streamfmt::core::formatter::{FormatError, Formatter, Observation, StreamFormatter, Verdict};
 use streamfmt::core::item::{Item, Kind};
 use streamfmt::core::outline::Node;
 use streamfmt::core::session::Session;
@@ -29,12 +29,12 @@ impl Formatter for Witness {
         Ok(Verdict::Pass)
     }
 
-    fn observer(&self) -> Option<&dyn Observer> {
+    fn stream(&self) -> Option<&dyn StreamFormatter> {
         Some(self)
     }
 }
 
-impl Observer for Witness {
+impl StreamFormatter for Witness {
     fn observe(&self, moment: Observation<'_>, _: &Session) -> Vec<Block> {
         if let Observation::Complete(item) = moment {
             self.items.send(item.clone()).unwrap();

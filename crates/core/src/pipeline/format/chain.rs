@@ -324,7 +324,7 @@ impl FormatterChain {
         if self.formatters.is_empty() {
             return Vec::new();
         }
-        let observers = self.formatters.iter().filter_map(|formatter| formatter.observer());
+        let observers = self.formatters.iter().filter_map(|formatter| formatter.stream());
         let blocks = observers.flat_map(|observer| observer.observe(observation, session)).collect();
         self.note_failures();
         blocks

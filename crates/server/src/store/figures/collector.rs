@@ -15,7 +15,7 @@ use streamfmt::core::session::Session;
 use streamfmt::core::text::Text;
 use streamfmt::core::writer::{Order, Wants, Writer};
 use streamfmt::dialect::DIALECTS;
-use streamfmt::formatter::{FormatError, Formatter, Observation, Observer, Verdict, first_sentence};
+use streamfmt::formatter::{FormatError, Formatter, Observation, StreamFormatter, Verdict, first_sentence};
 
 use super::copies::{CountedElsewhere, MessageCollector};
 use super::{CountedFrom, SessionFigures, SessionOutcome};
@@ -178,12 +178,12 @@ impl Formatter for FiguresCollector {
         Ok(Verdict::Hide)
     }
 
-    fn observer(&self) -> Option<&dyn Observer> {
+    fn stream(&self) -> Option<&dyn StreamFormatter> {
         Some(self)
     }
 }
 
-impl Observer for FiguresCollector {
+impl StreamFormatter for FiguresCollector {
     fn observe(&self, observation: Observation<'_>, session: &Session) -> Vec<Block> {
         if let Observation::Complete(item) = observation {
             let mut collected = self.collected();
