@@ -80,7 +80,8 @@ pub trait FrameFormatter {
     fn frame(&self, frame: &Item, session: &Session) -> Result<Verdict, FormatError>;
 }
 
-/// A formatter that sees all items, those that are hidden as well, and may show blocks behind each.
+/// A formatter that sees all items, those that are hidden as well, and may show blocks behind each. To watch items without showing any, see
+/// [`Observer`](crate::observer::Observer).
 pub trait StreamFormatter {
     /// Called once for each observation, before its item is formatted. Returns blocks to show after that item.
     fn observe(&self, observation: Observation<'_>, session: &Session) -> Vec<Block>;

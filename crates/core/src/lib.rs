@@ -26,6 +26,7 @@ pub mod json;
 pub mod name_table;
 pub mod names;
 pub mod nearest;
+pub mod observer;
 pub mod outline;
 pub mod pattern;
 pub mod pipeline;

@@ -10,7 +10,8 @@
 //! as of that step.
 //!
 //! A session may have several outputs ([`Setup::also`]). The input is decoded once; from items on, each output has its own
-//! formatters, limits and writer, and is the same as if it were the only one.
+//! formatters, limits and writer, and is the same as if it were the only one. Observers ([`Setup::observers`]) see the items before the
+//! outputs do, and need none.
 
 mod change_context;
 mod decode;
@@ -40,6 +41,7 @@ use crate::dialect::{DialectPlugin, Dialects};
 use crate::formatter::{Formatter, Presentation};
 use crate::frame::Framer;
 use crate::item::Id;
+use crate::observer::Observer;
 use crate::outline::{DocumentHead, Node};
 use crate::profile::Profile;
 use crate::session::{Facts, Session};
@@ -80,6 +82,8 @@ pub enum Output {
         /// Writes a document of the items instead of their lines: see [`Writer::items`].
         writer: Option<Box<dyn Writer>>,
     },
+    /// None: [`Setup::observers`] watch the session, and nothing is formatted.
+    Nothing,
 }
 
 /// The facts about a stream that are known before any of it is written.
@@ -164,6 +168,8 @@ pub struct Setup {
     pub lists_finds: bool,
     /// Further outputs of the same input.
     pub also: Vec<Sink>,
+    /// The observers of the session. Each sees all items, whatever the outputs show.
+    pub observers: Vec<Box<dyn Observer>>,
 }
 
 /// Reads one input and writes its outputs: bytes in, text out.
@@ -197,7 +203,7 @@ impl Pipeline {
             framer: Framer::new(setup.max_line),
             start: Start::new(setup.dialect.as_deref(), settles),
             decode,
-            session: SessionStage::new(budget, outputs),
+            session: SessionStage::new(budget, outputs, setup.observers),
         }
     }
 

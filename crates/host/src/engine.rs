@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use streamfmt_core::budget::Budget;
 use streamfmt_core::formatter::Formatter;
+use streamfmt_core::observer::Observer;
 use streamfmt_core::pipeline::{Output, Settle, Settled, Setup, Sink};
 use streamfmt_core::profile::{Ci, LimitName, Limits, Profile};
 use streamfmt_core::theme::Theme;
@@ -109,6 +110,49 @@ impl Engine {
 
     pub(crate) fn setup_with(&self, plugins: &Rc<Plugins>) -> Setup {
         let (profile, output, settle) = self.parts(plugins);
+        Setup { profile, output, settle, ..self.watch_with(plugins, Vec::new()) }
+    }
+
+    /// The setup of a pipeline without an output: `observers` see the items of one input, in the dialects of this engine. No formatter and
+    /// no writer is made, so a line costs less than with any output.
+    ///
+    /// ```
+    /// use std::sync::mpsc::{Sender, channel};
+    /// use streamfmt::item::{Item, Kind};
+    /// use streamfmt::observer::Observer;
+    /// use streamfmt::session::Session;
+    /// use streamfmt::{Engine, Pipeline};
+    ///
+    /// /// Sends the name of each tool that is called.
+    /// struct Tools(Sender<String>);
+    ///
+    /// impl Observer for Tools {
+    ///     fn item(&mut self, item: &Item, _: &Session) {
+    ///         if let (Kind::Call, Some(tool)) = (item.kind, &item.tool) {
+    ///             // Nobody may be interested any more.
+    ///             let _ = self.0.send(tool.to_string());
+    ///         }
+    ///     }
+    /// }
+    ///
+    /// let (sender, tools) = channel();
+    /// let engine = Engine::builder().dialect("claude").build()?;
+    /// let mut pipeline = Pipeline::new(engine.watch(vec![Box::new(Tools(sender))]));
+    /// let line = br#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t","name":"Bash","input":{}}]}}"#;
+    /// let mut no_text = String::new();
+    /// pipeline.push(line, &mut no_text)?;
+    /// pipeline.finish(&mut no_text)?;
+    /// assert_eq!((tools.try_recv()?.as_str(), no_text.as_str()), ("Bash", ""));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    /// Like [`Self::setup`], if a plugin in Lua has a dialect.
+    pub fn watch(&self, observers: Vec<Box<dyn Observer>>) -> Setup {
+        self.watch_with(&self.load_plugins(), observers)
+    }
+
+    fn watch_with(&self, plugins: &Rc<Plugins>, observers: Vec<Box<dyn Observer>>) -> Setup {
         Setup {
             dialects: DIALECTS,
             presentation: PRESENTATION,
@@ -116,17 +160,18 @@ impl Engine {
             dialect_plugins: plugins.dialects().into_iter().chain(self.additions.dialects()).collect(),
             max_line: self.chosen.settings.max_line,
             budget: self.budget,
-            profile,
-            output,
+            profile: Profile::default(),
+            output: Output::Nothing,
             is_whole: false,
             shows_open: false,
             subagents: None,
             origins: None,
             facts: None,
-            settle,
+            settle: None,
             holds_head: false,
             lists_finds: false,
             also: Vec::new(),
+            observers,
         }
     }
 

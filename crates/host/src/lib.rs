@@ -19,6 +19,7 @@
 //! | a stream, in pieces | [`Pipeline::push`], [`Pipeline::finish`] | to a `fmt::Write`, as it arrives |
 //! | a display that changes | [`Engine::updating`], [`Pipeline::take_updates`] | [`Update`]s, which a [`Document`] folds |
 //! | several outputs at once | [`Setup::also`], [`Engine::sink`] | a function for each |
+//! | figures of a stream, or anything else that isn't output | [`Engine::watch`], [`Setup::observers`], [`Observer`](observer::Observer) | none is made |
 //!
 //! # Pieces of a stream
 //!
@@ -128,7 +129,7 @@ pub use streamfmt_core::outline::{Document, EntryChange, Update};
 pub use streamfmt_core::pipeline::{LivePace, Pipeline, Setup};
 #[doc(inline)]
 pub use streamfmt_core::{
-    budget, contract, entry, event, item, outline, pipeline, profile, redact, session, text, theme,
+    budget, contract, entry, event, item, observer, outline, pipeline, profile, redact, session, text, theme,
 };
 /// The types for dialects, and the known dialects.
 pub mod dialect {

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use crate::budget::Budget;
 use crate::event::Event;
 use crate::item::{Fact, Item};
+use crate::observer::Observer;
 use crate::report::{self, Report};
-use crate::session::Session;
+use crate::session::{Session, SessionChange};
 
 use super::change_context::ChangeContext;
 use super::decode::SHOWN_DAMAGE;
@@ -21,6 +22,7 @@ pub struct SessionStage {
     pub(super) session: Session,
     /// The main output, followed by the others.
     pub(super) outputs: Vec<FormatStage>,
+    observers: Vec<Box<dyn Observer>>,
     /// Whether the input is a run, not an excerpt of one: without its outcome, the last turn has no answer.
     pub(super) is_run: bool,
     /// Whether a missing outcome is reported at the end.
@@ -31,9 +33,9 @@ pub struct SessionStage {
 
 impl SessionStage {
     /// The stage before the first step.
-    pub(super) fn new(budget: Budget, outputs: Vec<FormatStage>) -> Self {
+    pub(super) fn new(budget: Budget, outputs: Vec<FormatStage>, observers: Vec<Box<dyn Observer>>) -> Self {
         let session = Session::new(budget);
-        Self { session, outputs, is_run: false, requires_outcome: false, allows_open_calls: false }
+        Self { session, outputs, observers, is_run: false, requires_outcome: false, allows_open_calls: false }
     }
 
     /// The main output.
@@ -46,15 +48,15 @@ impl SessionStage {
         &mut self.outputs[0].entries
     }
 
-    /// Whether an output may show items of minor importance.
+    /// Whether an output may show items of minor importance, or an observer counts them.
     pub(super) fn shows_minor(&self) -> bool {
-        self.outputs.iter().any(|output| output.entries.chain.shows_minor())
+        !self.observers.is_empty() || self.outputs.iter().any(|output| output.entries.chain.shows_minor())
     }
 
     /// Applies the next step, and writes everything that it completes to `out`. [`Self::written`] returns
-    /// whether writing failed; after a failure only the other outputs continue.
+    /// whether writing failed; after a failure only the other outputs and the observers continue.
     pub fn take(&mut self, step: Step, out: &mut dyn Write) {
-        if self.outputs.len() > 1 || self.main().writer.written.is_ok() {
+        if self.outputs.len() > 1 || !self.observers.is_empty() || self.main().writer.written.is_ok() {
             self.apply(step, out);
         }
     }
@@ -70,11 +72,12 @@ impl SessionStage {
     pub(super) fn end(&mut self, out: &mut dyn Write) -> fmt::Result {
         self.each(out, FormatStage::end_record);
         let Report { lines, damaged, .. } = self.main().report;
-        let Self { session, outputs, .. } = self;
+        let Self { session, outputs, observers, .. } = self;
         if self.allows_open_calls {
             session.forget_calls();
         }
         session.end(lines, |session, change| {
+            watch(observers, &change, session);
             each_output(outputs, session, out, |output, context| output.take(&change, context));
         });
         if damaged > SHOWN_DAMAGE {
@@ -92,6 +95,8 @@ impl SessionStage {
         }
         let is_run = self.is_run;
         self.each(out, |output, context| output.end(is_run, context));
+        let Self { session, observers, .. } = self;
+        observers.iter_mut().for_each(|observer| observer.end(session));
         self.written()
     }
 
@@ -105,8 +110,9 @@ impl SessionStage {
                 self.each(out, |output, _| report::count(&mut output.entries.report.unknown, &name));
             }
             Step::Event(event) => {
-                let Self { session, outputs, .. } = self;
+                let Self { session, outputs, observers, .. } = self;
                 session.apply(event, |session, change| {
+                    watch(observers, &change, session);
                     each_output(outputs, session, out, |output, context| output.take(&change, context));
                 });
             }
@@ -134,6 +140,14 @@ impl SessionStage {
     #[inline]
     fn each(&mut self, out: &mut dyn Write, work: impl Fn(&mut FormatStage, &mut ChangeContext<'_>)) {
         each_output(&mut self.outputs, &self.session, out, work);
+    }
+}
+
+/// Passes a complete item to the observers.
+#[inline]
+fn watch(observers: &mut [Box<dyn Observer>], change: &SessionChange<'_>, session: &Session) {
+    if let SessionChange::Complete(item) | SessionChange::Record { item, is_early: false, .. } = change {
+        observers.iter_mut().for_each(|observer| observer.item(item, session));
     }
 }
 

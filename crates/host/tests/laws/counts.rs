@@ -8,11 +8,13 @@ use std::sync::mpsc::{Sender, channel};
 
 use proptest::prelude::*;
 use streamfmt::core::entry::Entry;
-use streamfmt::core::formatter::Formatter;
+use streamfmt::core::formatter::{FormatError, Formatter, Verdict};
 use streamfmt::core::item::{Id, Item, Kind};
+use streamfmt::core::observer::Observer;
 use streamfmt::core::pipeline::{Output, Pipeline, Report, Setup};
 use streamfmt::core::profile::Filter;
 use streamfmt::core::redact::Redaction;
+use streamfmt::core::session::Session;
 use streamfmt::engine::Engine;
 use streamfmt::format_ahead;
 use streamfmt::golden::pieces;
@@ -45,7 +47,23 @@ fn engines(dialect: &str) -> Vec<[Engine; 3]> {
     choices.into_iter().map(|builders| builders.map(|builder| builder.build().unwrap())).collect()
 }
 
-/// A pipeline with a witness in it.
+/// Fails at each call, as a faulty plugin would.
+struct Faulty;
+
+impl Formatter for Faulty {
+    fn name(&self) -> &'static str {
+        "faulty"
+    }
+
+    fn format(&self, item: &Item, _: &Session) -> Result<Verdict, FormatError> {
+        match item.kind {
+            Kind::Call => Err(FormatError { message: "no calls".to_owned() }),
+            _ => Ok(Verdict::Pass),
+        }
+    }
+}
+
+/// A pipeline with a witness and a faulty formatter in it.
 fn witnessed(
     engine: &Engine,
     tell: Sender<Item>,
@@ -53,8 +71,9 @@ fn witnessed(
 ) -> Pipeline {
     let setup = engine.setup();
     let Output::Entries { mut formatters, .. } = setup.output else { panic!("no entries") };
-    formatters.insert(0, Box::new(Witness { items: tell, fails_at_calls: true }));
-    Pipeline::new(Setup { output: output(formatters), ..setup })
+    formatters.insert(0, Box::new(Faulty));
+    let observers: Vec<Box<dyn Observer>> = vec![Box::new(Witness(tell))];
+    Pipeline::new(Setup { output: output(formatters), observers, ..setup })
 }
 
 fn run<'a>(mut pipeline: Pipeline, pieces: impl IntoIterator<Item = &'a [u8]>, takes: bool) -> Report {
@@ -115,7 +134,7 @@ fn assert_accounted(name: &str, engine: &Engine, bytes: &[u8]) -> Report {
     }
     assert_eq!(report.items, items.len() as u64, "{name}");
     let failed = items.iter().filter(|item| item.kind == Kind::Call && filter.admits(item)).count() as u64;
-    let failures = report.failures.get("witness: no calls").copied().unwrap_or_default();
+    let failures = report.failures.get("faulty: no calls").copied().unwrap_or_default();
     assert_eq!(failures, failed, "{name}: calls that failed");
     assert!(report.redacted.values().chain(report.elided.values()).all(|count| *count <= report.items));
     report

@@ -136,12 +136,12 @@ impl Seen {
         let mut setup = engine.setup();
         let ((tell, met), (draw, drawn)) = (channel(), channel());
         setup.output = match setup.output {
-            Output::Entries { mut formatters, .. } => {
-                formatters.insert(0, Box::new(Witness { items: tell, fails_at_calls: false }));
+            Output::Entries { formatters, .. } => {
                 Output::Entries { formatters, writer: Box::new(Drawn(draw)) }
             }
             _ => panic!("an output of entries is wanted"),
         };
+        setup.observers.push(Box::new(Witness(tell)));
         let mut pipeline = Pipeline::new(setup);
         pipeline.push(bytes, &mut String::new()).unwrap();
         pipeline.finish(&mut String::new()).unwrap();

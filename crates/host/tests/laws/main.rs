@@ -10,6 +10,7 @@
 //! - whatever plugins and rules say, each item is shown with content or counted, and what they aren't about stays;
 //! - what is masked in the end is never shown while it grows;
 //! - every item has an id and a place of its own, and is counted once, as shown or as hidden;
+//! - an observer sees every item once, in order, and changes no output;
 //! - what becomes of a line of a known type is listed, and what each version of an agent writes.
 
 #![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
@@ -25,6 +26,7 @@ mod histories;
 mod margin;
 mod masked;
 mod names;
+mod observers;
 mod prose;
 #[cfg_attr(not(feature = "lua"), expect(dead_code, reason = "the laws of plugins use all of it"))]
 mod recordings;

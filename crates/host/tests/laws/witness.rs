@@ -1,45 +1,21 @@
-//! A formatter and a writer that decide nothing: they pass on what they see.
+//! An observer and a writer that pass on what they see.
 
 use std::fmt;
 use std::sync::mpsc::Sender;
 
-use streamfmt::core::entry::{Block, Entry};
-use streamfmt::core::formatter::{FormatError, Formatter, Observation, StreamFormatter, Verdict};
-use streamfmt::core::item::{Item, Kind};
+use streamfmt::core::entry::Entry;
+use streamfmt::core::item::Item;
+use streamfmt::core::observer::Observer;
 use streamfmt::core::outline::Node;
 use streamfmt::core::session::Session;
 use streamfmt::core::writer::Writer;
 
-/// Passes on every item once it is whole.
-pub(crate) struct Witness {
-    pub(crate) items: Sender<Item>,
-    /// Whether it fails at each call, as a faulty plugin would.
-    pub(crate) fails_at_calls: bool,
-}
+/// Passes on every item.
+pub(crate) struct Witness(pub(crate) Sender<Item>);
 
-impl Formatter for Witness {
-    fn name(&self) -> &'static str {
-        "witness"
-    }
-
-    fn format(&self, item: &Item, _: &Session) -> Result<Verdict, FormatError> {
-        if self.fails_at_calls && item.kind == Kind::Call {
-            return Err(FormatError { message: "no calls".to_owned() });
-        }
-        Ok(Verdict::Pass)
-    }
-
-    fn stream(&self) -> Option<&dyn StreamFormatter> {
-        Some(self)
-    }
-}
-
-impl StreamFormatter for Witness {
-    fn observe(&self, moment: Observation<'_>, _: &Session) -> Vec<Block> {
-        if let Observation::Complete(item) = moment {
-            self.items.send(item.clone()).unwrap();
-        }
-        Vec::new()
+impl Observer for Witness {
+    fn item(&mut self, item: &Item, _: &Session) {
+        self.0.send(item.clone()).unwrap();
     }
 }
 

@@ -229,6 +229,7 @@ impl FigureReader {
             holds_head: false,
             lists_finds: false,
             also: Vec::new(),
+            observers: Vec::new(),
         });
         Self { pipeline, collector }
     }

@@ -24,6 +24,8 @@ pub(in super::super) enum OutputKind {
     Updates,
     /// The items themselves.
     Items,
+    /// None.
+    Nothing,
 }
 
 impl OutputKind {
@@ -35,6 +37,7 @@ impl OutputKind {
             }
             Output::Updates { formatters } => (Self::Updates, formatters, None),
             Output::Items { formatters, writer } => (Self::Items, formatters, writer),
+            Output::Nothing => (Self::Nothing, Vec::new(), None),
         }
     }
 }
@@ -55,8 +58,8 @@ pub(in super::super) struct FormatterChain {
     /// Called in this order, before the standard one.
     pub(super) formatters: Formatters,
     pub(super) presentation: Presentation,
-    /// The built-in formatter, called last.
-    standard: Box<dyn Formatter>,
+    /// The built-in formatter, called last; `None` if nothing is formatted.
+    standard: Option<Box<dyn Formatter>>,
     /// Masks secrets and ids, if the profile wants any masked.
     pub(in super::super) redactor: Option<Redactor>,
     titles: CallTitles,
@@ -81,7 +84,8 @@ impl FormatterChain {
             shows_answers: wants_answer || profile.filter.is_answer_alone(),
             formatters,
             presentation,
-            standard: (presentation.formatter)(&profile),
+            standard: (!matches!(output_kind, OutputKind::Nothing))
+                .then(|| (presentation.formatter)(&profile)),
             redactor: Redactor::new(&profile.redaction),
             profile,
             titles: CallTitles::default(),
@@ -99,14 +103,18 @@ impl FormatterChain {
 
     /// Whether it may show items of minor importance: a plugin or the profile may, or the output isn't text.
     pub(in super::super) fn shows_minor(&self) -> bool {
-        !matches!(self.output_kind, OutputKind::Writer(_))
-            || !self.formatters.is_empty()
-            || (self.presentation.shows_minor)(&self.profile)
+        match self.output_kind {
+            OutputKind::Updates | OutputKind::Items => true,
+            OutputKind::Nothing => false,
+            OutputKind::Writer(_) => {
+                !self.formatters.is_empty() || (self.presentation.shows_minor)(&self.profile)
+            }
+        }
     }
 
     /// Whether formatters may show a record in place of its items. Items are written without views, so that nothing replaces them there.
     pub(super) fn reads_frames(&self) -> bool {
-        !matches!(self.output_kind, OutputKind::Items)
+        !matches!(self.output_kind, OutputKind::Items | OutputKind::Nothing)
             && self.formatters.iter().any(|formatter| formatter.frames().is_some())
     }
 
@@ -162,7 +170,9 @@ impl FormatterChain {
         }
         let wants = match self.output_kind {
             OutputKind::Writer(wants) => wants,
-            OutputKind::Updates | OutputKind::Items => Wants { time: true, ..Wants::default() },
+            OutputKind::Updates | OutputKind::Items | OutputKind::Nothing => {
+                Wants { time: true, ..Wants::default() }
+            }
         };
         let at = if wants.time || (wants.date && view.is_heading()) { item.at() } else { None };
         Box::new(Entry {
@@ -199,7 +209,7 @@ impl FormatterChain {
     pub(super) fn view(&mut self, item: &Item, session: &Session) -> Option<View> {
         self.view_or(item, session, |chain| {
             let named = chain.naming_calls(item);
-            match chain.standard.format(named.as_ref().unwrap_or(item), session) {
+            match chain.standard.as_ref()?.format(named.as_ref().unwrap_or(item), session) {
                 Ok(Verdict::Show(view)) => Some(view),
                 _ => None,
             }

@@ -148,6 +148,7 @@ impl EntryStage {
         let outcome = match self.chain.output_kind {
             OutputKind::Items => self.write(item, context),
             OutputKind::Writer(_) | OutputKind::Updates => self.show_item(item, replaced, context),
+            OutputKind::Nothing => return,
         };
         self.count_item(item.kind, outcome);
     }
@@ -173,7 +174,7 @@ impl EntryStage {
         if let Some(head) = &mut self.head {
             head.note(item);
         }
-        if !matches!(self.chain.output_kind, OutputKind::Items) {
+        if !matches!(self.chain.output_kind, OutputKind::Items | OutputKind::Nothing) {
             self.begin(context);
         }
         self.report.items += 1;
@@ -342,7 +343,7 @@ impl EntryStage {
                 });
             }
             OutputKind::Updates => self.updates.put(entry),
-            OutputKind::Items => {}
+            OutputKind::Items | OutputKind::Nothing => {}
         }
     }
 

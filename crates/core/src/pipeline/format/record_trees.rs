@@ -87,7 +87,9 @@ impl FormatStage {
 
     /// Whether records are added to trees, and no formatter has replaced the current one.
     pub(super) fn adds_records(&self) -> bool {
-        self.trees.drawn.is_some() && self.replaced.is_none()
+        !matches!(self.entries.chain.output_kind, OutputKind::Nothing)
+            && self.trees.drawn.is_some()
+            && self.replaced.is_none()
     }
 
     /// Whether trees are shown in place of the lines of their records. In an output of items, they follow their records.

@@ -1,0 +1,24 @@
+//! Observers watch a session without showing any of it.
+
+use crate::item::Item;
+use crate::session::Session;
+
+/// Watches the items of a session: for figures, a title, or anything else that isn't output.
+///
+/// A pipeline has observers in [`Setup::observers`](crate::pipeline::Setup::observers), beside its outputs or with
+/// [`Output::Nothing`](crate::pipeline::Output::Nothing) alone. They change no output, and see the same whatever is output and in
+/// whatever pieces the input arrives. Items aren't filtered, cut or masked.
+pub trait Observer: Send {
+    /// Called once for each item, in the order of the stream, when it is complete and before it is shown. `session`: as of this item.
+    ///
+    /// An item that was streamed comes with all of its text; one that the stream repeats unchanged doesn't come again. One of another
+    /// session that this one continues comes, too: see [`Item::is_repeated`]. If the stream takes back items later, a notice names them.
+    fn item(&mut self, item: &Item, session: &Session) {
+        let _ = (item, session);
+    }
+
+    /// Called once, by [`Pipeline::finish`](crate::pipeline::Pipeline::finish): all items have come, and all outputs are written.
+    fn end(&mut self, session: &Session) {
+        let _ = session;
+    }
+}
