@@ -153,9 +153,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         });
         #[cfg(unix)]
         if let Some(figures) = &mut self.figures {
-            let (collector, sink) = FiguresCollector::sink();
-            setup.also.push(sink);
-            *figures = FormattedFigures::Collecting(collector);
+            *figures = FormattedFigures::Collecting(FiguresCollector::watching(&mut setup));
         }
         setup.subagents = input.path().map(|path| match source.follower() {
             Some(follower) => follower.follow_side_files(&self.args.files, setup.max_line),

@@ -7,7 +7,6 @@
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
 use std::fs;
 use std::io::{self, ErrorKind, PipeWriter, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,9 +15,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use streamfmt::Engine;
-use streamfmt::core::item::Kind;
-use streamfmt::core::pipeline::{Output, Pipeline, Setup};
-use streamfmt::core::profile::{Filter, Selector};
+use streamfmt::core::pipeline::{Pipeline, Setup};
 
 use crate::feed::{FeedStep, FeedView, LiveFeed};
 use crate::findings::{SharedFindings, StreamFindings, StreamVerdict};
@@ -155,8 +152,8 @@ impl Keeper {
             self.write_side_file(Instant::now());
             match step {
                 Ok(FeedStep::Output(count)) => {
-                    // The output isn't used.
-                    let _ = pipeline.push(&buffer[..count], &mut NoReader);
+                    // There is no output.
+                    let _ = pipeline.push(&buffer[..count], &mut String::new());
                     found.update(&pipeline, &buffer[..count]);
                     self.note(&found);
                 }
@@ -166,7 +163,7 @@ impl Keeper {
             }
             self.request();
         }
-        let _ = pipeline.finish(&mut NoReader);
+        let _ = pipeline.finish(&mut String::new());
         found.update(&pipeline, &[]);
         self.note(&found);
         found.verdict
@@ -239,11 +236,8 @@ impl DisplayProgress {
 
 /// Returns a setup with the engine's dialects that shows nothing.
 pub(crate) fn setup(engine: &Engine) -> Setup {
-    let mut setup = engine.setup();
+    let mut setup = engine.watch(Vec::new());
     setup.max_line = setup.max_line.min(MAX_LINE);
-    setup.profile.filter = Filter { only: vec![Selector::Kind(Kind::Outcome)], ..Filter::default() };
-    setup.output = Output::Items { formatters: Vec::new(), writer: None };
-    setup.settle = None;
     setup
 }
 
@@ -351,13 +345,4 @@ impl FileState {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Discards text.
-pub(crate) struct NoReader;
-
-impl fmt::Write for NoReader {
-    fn write_str(&mut self, _: &str) -> fmt::Result {
-        Ok(())
-    }
 }

@@ -24,7 +24,7 @@ fn kept(stream: &str, shown: Option<&str>) -> (StreamVerdict, Option<String>) {
     end.end();
     if let Some(shown) = shown {
         let mut pipeline = Pipeline::new(setup(&engine));
-        let _ = pipeline.push(shown.as_bytes(), &mut NoReader);
+        let _ = pipeline.push(shown.as_bytes(), &mut String::new());
         findings.update(&pipeline, stream.as_bytes());
     }
     let verdict = keeper.run(&engine);
@@ -201,7 +201,7 @@ fn a_line_is_decoded_up_to_a_limit_and_a_longer_one_costs_only_itself() {
     let [init, result] = STREAM.split_inclusive('\n').collect::<Vec<_>>()[..] else { panic!() };
     let long = format!("{{\"type\":\"assistant\",\"message\":\"{}\"}}\n", "x".repeat(5_000));
     for piece in [init, &long, result] {
-        let _ = pipeline.push(piece.as_bytes(), &mut NoReader);
+        let _ = pipeline.push(piece.as_bytes(), &mut String::new());
         found.update(&pipeline, piece.as_bytes());
     }
     assert_eq!(found.verdict, StreamVerdict { is_known: true, end: StreamEnd::Done });
@@ -314,7 +314,7 @@ fn a_very_long_session_id_is_not_kept_and_an_earlier_one_is() {
     let mut found = StreamFindings::default();
     for (length, kept) in [(1_024, 1_024), (1_025, 1_024), (9, 9)] {
         let line = STREAM.lines().next().unwrap().replace("s-1", &"s".repeat(length)) + "\n";
-        let _ = pipeline.push(line.as_bytes(), &mut NoReader);
+        let _ = pipeline.push(line.as_bytes(), &mut String::new());
         found.update(&pipeline, line.as_bytes());
         assert_eq!(found.session, Some("s".repeat(kept)), "{length}");
     }

@@ -76,7 +76,7 @@ mod tests {
 
     use super::*;
     use crate::findings::StreamFindings;
-    use crate::keeper::{NoReader, setup};
+    use crate::keeper::setup;
 
     const INIT: &str =
         r#"{"type":"system","subtype":"init","session_id":"s-1","model":"m","cwd":"/","tools":[]}"#;
@@ -115,8 +115,8 @@ mod tests {
     fn verdict_of(engine: &Engine, stream: &str) -> StreamVerdict {
         let mut pipeline = Pipeline::new(setup(engine));
         let mut findings = StreamFindings::default();
-        let _ = pipeline.push(stream.as_bytes(), &mut NoReader);
-        let _ = pipeline.finish(&mut NoReader);
+        let _ = pipeline.push(stream.as_bytes(), &mut String::new());
+        let _ = pipeline.finish(&mut String::new());
         findings.update(&pipeline, stream.as_bytes());
         findings.verdict
     }

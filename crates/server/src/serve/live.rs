@@ -180,8 +180,7 @@ impl<'a> SessionReader<'a> {
             let known = move |session: &str| Store::histories_of(&data, session);
             setup.origins = Some(streamfmt::origins(row.log.clone(), Vec::new(), Box::new(known)));
         }
-        let (collector, figures) = FiguresCollector::sink();
-        setup.also.push(figures);
+        let collector = FiguresCollector::watching(&mut setup);
         let mut reader = SessionReader {
             live,
             pipeline: Pipeline::new(setup),

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use streamfmt::core::budget::Budget;
 use streamfmt::core::event::Usage;
 use streamfmt::core::frame::MAX_LINE;
-use streamfmt::core::pipeline::{Origins, Pipeline, SessionFacts, Setup, Subagents};
+use streamfmt::core::pipeline::{Origins, Output, Pipeline, SessionFacts, Setup, Subagents};
 use streamfmt::core::profile::Profile;
 use streamfmt::dialect::DIALECTS;
 use streamfmt::formatter::PRESENTATION;
@@ -27,7 +27,6 @@ pub use copies::CountedMessages;
 
 use super::Store;
 use super::history::{OpenHistory, subagents_of};
-use collector::DiscardedText;
 
 /// The number of bytes read at once.
 const CHUNK: usize = 64 * 1024;
@@ -210,7 +209,7 @@ impl FigureReader {
         facts: Option<SessionFacts>,
         elsewhere: CountedElsewhere,
     ) -> Self {
-        let (collector, output) = FiguresCollector::of_file(elsewhere);
+        let collector = FiguresCollector::of_file(elsewhere);
         let pipeline = Pipeline::new(Setup {
             dialects: DIALECTS,
             presentation: PRESENTATION,
@@ -219,7 +218,7 @@ impl FigureReader {
             max_line: MAX_LINE,
             budget: Budget::default(),
             profile: Profile::default(),
-            output,
+            output: Output::Nothing,
             is_whole: false,
             shows_open: false,
             subagents,
@@ -229,7 +228,7 @@ impl FigureReader {
             holds_head: false,
             lists_finds: false,
             also: Vec::new(),
-            observers: Vec::new(),
+            observers: vec![Box::new(collector.clone())],
         });
         Self { pipeline, collector }
     }
@@ -240,7 +239,7 @@ impl FigureReader {
             match input.read(&mut buffer) {
                 Ok(0) => return Ok(()),
                 // Nothing is written, so nothing can fail.
-                Ok(count) => drop(self.pipeline.push(&buffer[..count], &mut DiscardedText)),
+                Ok(count) => drop(self.pipeline.push(&buffer[..count], &mut String::new())),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
@@ -285,7 +284,7 @@ impl FigureReader {
     }
 
     fn finish(mut self) -> SessionFigures {
-        let _ = self.pipeline.finish(&mut DiscardedText);
+        let _ = self.pipeline.finish(&mut String::new());
         self.collector.so_far(&self.pipeline)
     }
 }

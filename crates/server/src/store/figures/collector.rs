@@ -1,21 +1,16 @@
 //! Collects the figures of a session, item by item.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use streamfmt::core::entry::Block;
 use streamfmt::core::event::Usage;
 use streamfmt::core::item::{AnswerClaim, FactRef, Item, Kind, TurnStep};
-use streamfmt::core::outline::Node;
-use streamfmt::core::pipeline::{Output, Pipeline, Sink};
-use streamfmt::core::profile::Profile;
+use streamfmt::core::observer::Observer;
+use streamfmt::core::pipeline::{Pipeline, Setup};
 use streamfmt::core::session::Session;
 use streamfmt::core::text::Text;
-use streamfmt::core::writer::{Order, Wants, Writer};
 use streamfmt::dialect::DIALECTS;
-use streamfmt::formatter::{FormatError, Formatter, Observation, StreamFormatter, Verdict, first_sentence};
+use streamfmt::formatter::first_sentence;
 
 use super::copies::{CountedElsewhere, MessageCollector};
 use super::{CountedFrom, SessionFigures, SessionOutcome};
@@ -31,8 +26,8 @@ const MOST_NAMES: usize = 1_000;
 /// The longest response that is kept, in bytes.
 const MAX_RESPONSE: usize = 4 << 20;
 
-/// Collects the figures of a session while it is read for another purpose, as a further output of its pipeline.
-#[derive(Clone, Debug)]
+/// Collects the figures of a session while it is read, also for another purpose.
+#[derive(Clone, Debug, Default)]
 pub struct FiguresCollector(Arc<Mutex<Collected>>);
 
 #[derive(Debug, Default)]
@@ -72,29 +67,16 @@ struct Collected {
 }
 
 impl FiguresCollector {
-    /// Creates a collector, and the output of a pipeline that feeds it.
-    fn new(collected: Collected) -> (Self, Output) {
-        let collector = Self(Arc::new(Mutex::new(collected)));
-        let formatters: Vec<Box<dyn Formatter>> = vec![Box::new(collector.clone())];
-        (collector, Output::Entries { formatters, writer: Box::new(DiscardedText) })
+    /// A collector for a file that is read only for its figures, with times. Parts that are counted elsewhere aren't counted.
+    pub(super) fn of_file(elsewhere: CountedElsewhere) -> Self {
+        Self(Arc::new(Mutex::new(Collected { has_times: true, elsewhere, ..Collected::default() })))
     }
 
-    /// Creates a collector for a file that is read only for its figures, with times. Parts that are counted elsewhere aren't counted.
-    pub(super) fn of_file(elsewhere: CountedElsewhere) -> (Self, Output) {
-        Self::new(Collected { has_times: true, elsewhere, ..Collected::default() })
-    }
-
-    /// Creates a collector, and the output to add to a pipeline ([`Setup::also`](streamfmt::core::pipeline::Setup::also)).
-    pub fn sink() -> (Self, Sink) {
-        let (collector, output) = Self::new(Collected::default());
-        let sink = Sink {
-            profile: Profile::default(),
-            output,
-            settle: None,
-            take: Box::new(|_| ControlFlow::Continue(())),
-            take_head: None,
-        };
-        (collector, sink)
+    /// A collector that watches the session of a pipeline.
+    pub fn watching(setup: &mut Setup) -> Self {
+        let collector = Self::default();
+        setup.observers.push(Box::new(collector.clone()));
+        collector
     }
 
     /// Returns the figures so far. `pipeline`: the one that feeds this collector. After the end of its input, the figures are final.
@@ -169,37 +151,20 @@ impl FiguresCollector {
     }
 }
 
-impl Formatter for FiguresCollector {
-    fn name(&self) -> &'static str {
-        "figures"
-    }
-
-    fn format(&self, _: &Item, _: &Session) -> Result<Verdict, FormatError> {
-        Ok(Verdict::Hide)
-    }
-
-    fn stream(&self) -> Option<&dyn StreamFormatter> {
-        Some(self)
-    }
-}
-
-impl StreamFormatter for FiguresCollector {
-    fn observe(&self, observation: Observation<'_>, session: &Session) -> Vec<Block> {
-        if let Observation::Complete(item) = observation {
-            let mut collected = self.collected();
-            let Collected { messages, elsewhere, .. } = &mut *collected;
-            let is_own = messages.take(item, session, &elsewhere.messages);
-            if is_own || item.is_event("origin-end") {
-                collected.begin_own(session);
-            }
-            if item.is_repeated() {
-                // Somebody asked, though in another session.
-                collected.figures.was_asked |= matches!(item.kind, Kind::Prompt | Kind::Reply);
-            } else if !collected.is_elsewhere(item, session) {
-                collected.take(item);
-            }
+impl Observer for FiguresCollector {
+    fn item(&mut self, item: &Item, session: &Session) {
+        let mut collected = self.collected();
+        let Collected { messages, elsewhere, .. } = &mut *collected;
+        let is_own = messages.take(item, session, &elsewhere.messages);
+        if is_own || item.is_event("origin-end") {
+            collected.begin_own(session);
         }
-        Vec::new()
+        if item.is_repeated() {
+            // Somebody asked, though in another session.
+            collected.figures.was_asked |= matches!(item.kind, Kind::Prompt | Kind::Reply);
+        } else if !collected.is_elsewhere(item, session) {
+            collected.take(item);
+        }
     }
 }
 
@@ -502,25 +467,6 @@ fn cut(text: &str) -> String {
 fn cut_at(text: &str, most: usize) -> &str {
     let end = (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
     &text[..end.unwrap_or(0)]
-}
-
-/// Discards text.
-pub(super) struct DiscardedText;
-
-impl fmt::Write for DiscardedText {
-    fn write_str(&mut self, _: &str) -> fmt::Result {
-        Ok(())
-    }
-}
-
-impl Writer for DiscardedText {
-    fn wants(&self) -> Wants {
-        Wants { order: Order::Completion, ..Wants::default() }
-    }
-
-    fn node(&mut self, _: &Node, _: &mut dyn fmt::Write) -> fmt::Result {
-        Ok(())
-    }
 }
 
 #[cfg(test)]
