@@ -416,7 +416,8 @@ fn alone(key: &'static str, element: Leaf) -> Profile {
     Settings::of(&tree).profile
 }
 
-/// The formatter that hides everything but the items of a line, and explains those.
+/// The formatter that hides everything but the items of a line, and explains those. An observer couldn't hide the others, nor what scripts
+/// show after them, and would come before the scripts have observed the item.
 struct AtLine(SendWrapper<Looker>);
 
 struct Looker {

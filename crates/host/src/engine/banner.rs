@@ -11,7 +11,7 @@ use streamfmt_core::text::Text;
 use crate::problem::some_of;
 use crate::settings::Project;
 
-/// A formatter that shows one line at the beginning and passes all items on.
+/// A formatter that shows one line at the beginning and passes all items on. An observer couldn't show the line.
 pub(crate) struct Banner(String);
 
 impl Banner {

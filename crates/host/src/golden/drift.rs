@@ -25,7 +25,7 @@ pub use groups::DriftGroup;
 pub use parts::What;
 use parts::parts;
 
-use super::witness::items_of;
+use super::witness::witness;
 use crate::engine::Engine;
 
 /// Number of lines before a line that may influence how it is shown, and after it.
@@ -99,8 +99,10 @@ impl Drift {
     pub fn read(&mut self, name: &str, mut input: impl BufRead) -> io::Result<()> {
         self.files.push(name.to_owned());
         let mut window = Window::default();
+        let (witness, met) = witness();
         let mut setup = self.engine.setup();
-        let met = items_of(&mut setup);
+        setup.observers.push(witness);
+        // It formats as well: a plugin that fails shows nothing, which is reported.
         let mut pipeline = Pipeline::new(setup);
         let mut number = 0;
         let mut unknown = BTreeMap::new();

@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-use streamfmt_core::item::Id;
+use streamfmt_core::item::{Id, Kind};
 use streamfmt_core::json::Record;
 use streamfmt_core::pipeline::{Report, Setup};
 use streamfmt_core::text::clean;
@@ -21,7 +21,7 @@ use streamfmt_core::text::clean;
 use super::case::Cell;
 use super::input::CaseInput;
 use super::run::{CaseRun, visible};
-use super::witness::{entries_of, items_of};
+use super::witness::{entries_of, witness};
 use super::{live, marked, pieces};
 use crate::engine::Engine;
 use crate::writers::WriterRow;
@@ -239,14 +239,22 @@ fn counts(report: &Report) -> Report {
 
 /// Finds an item that is neither written nor counted as hidden.
 pub(super) fn unwritten_item(mut setup: Setup, input: &[u8]) -> Option<String> {
-    let met = items_of(&mut setup);
+    let (witness, met) = witness();
+    setup.observers.push(witness);
     let filter = setup.profile.filter.clone();
     let (drawn, report) = entries_of(setup, input)?;
     let mut hidden: BTreeMap<&str, (u64, Id)> = BTreeMap::new();
     for item in met.try_iter() {
         // A blank entry doesn't count as written, unless its item is blank, too.
         if drawn.get(&item.id).is_none_or(|entry| entry.view.is_blank() && !item.is_blank()) {
-            let rule = if filter.admits(&item) { item.kind.name() } else { "filter" };
+            // The first and the last line of a code block of records are hidden with the records.
+            let begins = |marks: &&str| item.text().trim_start().starts_with(*marks);
+            let is_fence = item.kind == Kind::Unknown && ["```", "~~~"].iter().any(begins);
+            let rule = match () {
+                () if !filter.admits(&item) => "filter",
+                () if is_fence && report.hidden.contains_key("record") => "record",
+                () => item.kind.name(),
+            };
             let (count, _) = hidden.entry(rule).or_insert((0, item.id));
             *count += 1;
         }

@@ -1,12 +1,12 @@
-//! Observes runs for laws and drift: a formatter that forwards each complete item, and a writer that forwards each entry.
+//! Collects the items and entries of runs, for laws and drift.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use streamfmt_core::entry::{Block, Entry};
-use streamfmt_core::formatter::{FormatError, Formatter, Observation, StreamFormatter, Verdict};
+use streamfmt_core::entry::Entry;
 use streamfmt_core::item::{Id, Item};
+use streamfmt_core::observer::Observer;
 use streamfmt_core::outline::Node;
 use streamfmt_core::pipeline::{Output, Pipeline, Report, Setup};
 use streamfmt_core::session::Session;
@@ -29,7 +29,7 @@ pub(super) fn entries_of(mut setup: Setup, input: &[u8]) -> Option<(EntriesById,
     Some((entries, pipeline.report().clone()))
 }
 
-/// Forwards the entries that are written.
+/// Forwards the entries that are written. A writer, because observers see items, and not how they are shown.
 struct Collector(Sender<Entry>);
 
 impl Writer for Collector {
@@ -42,39 +42,18 @@ impl Writer for Collector {
     }
 }
 
-/// Adds a formatter to the setup that forwards each item when it is complete. Nothing is forwarded if the output has no entries,
-/// since it then consists of the items themselves.
-pub(super) fn items_of(setup: &mut Setup) -> Receiver<Item> {
+/// An observer that forwards each item, and the items.
+pub(super) fn witness() -> (Box<dyn Observer>, Receiver<Item>) {
     let (send, met) = channel();
-    if let Output::Entries { formatters, .. } = &mut setup.output {
-        formatters.insert(0, Box::new(Witness(send)));
-    }
-    met
+    (Box::new(Witness(send)), met)
 }
 
-/// Forwards every item when it is complete, and passes all of them on.
+/// Forwards every item.
 struct Witness(Sender<Item>);
 
-impl Formatter for Witness {
-    fn name(&self) -> &'static str {
-        "witness"
-    }
-
-    fn format(&self, _: &Item, _: &Session) -> Result<Verdict, FormatError> {
-        Ok(Verdict::Pass)
-    }
-
-    fn stream(&self) -> Option<&dyn StreamFormatter> {
-        Some(self)
-    }
-}
-
-impl StreamFormatter for Witness {
-    fn observe(&self, moment: Observation<'_>, _: &Session) -> Vec<Block> {
-        if let Observation::Complete(item) = moment {
-            // The receiver may be gone once the run is over.
-            let _ = self.0.send(item.clone());
-        }
-        Vec::new()
+impl Observer for Witness {
+    fn item(&mut self, item: &Item, _: &Session) {
+        // The receiver may be gone once the run is over.
+        let _ = self.0.send(item.clone());
     }
 }
