@@ -11,14 +11,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde::de::IgnoredAny;
-use streamfmt::core::formatter::{FormatError, Formatter, Verdict};
-use streamfmt::core::item::Item;
-use streamfmt::core::outline::Node;
-use streamfmt::core::pipeline::{Output, Pipeline, Setup};
+use streamfmt::core::observer::Observer;
+use streamfmt::core::pipeline::{Pipeline, Setup};
 use streamfmt::core::redact::Redaction;
-use streamfmt::core::session::Session;
 use streamfmt::core::theme::ColorDepth;
-use streamfmt::core::writer::Writer;
 use streamfmt::plugin::pack::Pack;
 use streamfmt::{Engine, Looks};
 use streamfmt_bench::binary::Binary;
@@ -362,10 +358,9 @@ fn beside(main: &Engine, other: &Engine) -> Setup {
     setup
 }
 
-/// Everything is read and applied, nothing is written.
+/// Everything is read and applied, and nothing is written.
 fn silent(engine: &Engine) -> Setup {
-    let output = Output::Entries { formatters: vec![Box::new(Silent)], writer: Box::new(Silent) };
-    Setup { output, ..engine.setup() }
+    engine.watch(vec![Box::new(Silent)])
 }
 
 /// Formats each call and each result.
@@ -376,23 +371,10 @@ sf.tool("*", {
   summary = function(result) return #result.text < 200 and result.text or nil end,
 })"#;
 
+/// Looks at nothing.
 struct Silent;
 
-impl Formatter for Silent {
-    fn name(&self) -> &'static str {
-        "silent"
-    }
-
-    fn format(&self, _: &Item, _: &Session) -> Result<Verdict, FormatError> {
-        Ok(Verdict::Hide)
-    }
-}
-
-impl Writer for Silent {
-    fn node(&mut self, _: &Node, _: &mut dyn fmt::Write) -> fmt::Result {
-        Ok(())
-    }
-}
+impl Observer for Silent {}
 
 fn ratios(what: &str, must: &str, aim: &str, times: &Times, base: &Times) {
     let best = times.min().as_secs_f64() / base.min().as_secs_f64();
