@@ -4,7 +4,6 @@
 //! Figures are from one run of this program, all things measured in turn, so that a busy machine slows all alike.
 
 use std::error::Error;
-use std::fmt;
 use std::hint::black_box;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -12,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde::de::IgnoredAny;
 use streamfmt::core::observer::Observer;
-use streamfmt::core::pipeline::{Pipeline, Setup};
+use streamfmt::core::pipeline::{Output, Pipeline, Setup};
 use streamfmt::core::redact::Redaction;
 use streamfmt::core::theme::ColorDepth;
 use streamfmt::plugin::pack::Pack;

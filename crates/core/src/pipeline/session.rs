@@ -96,7 +96,9 @@ impl SessionStage {
         let is_run = self.is_run;
         self.each(out, |output, context| output.end(is_run, context));
         let Self { session, observers, .. } = self;
-        observers.iter_mut().for_each(|observer| observer.end(session));
+        for observer in observers {
+            observer.end(session);
+        }
         self.written()
     }
 
@@ -147,7 +149,9 @@ impl SessionStage {
 #[inline]
 fn watch(observers: &mut [Box<dyn Observer>], change: &SessionChange<'_>, session: &Session) {
     if let SessionChange::Complete(item) | SessionChange::Record { item, is_early: false, .. } = change {
-        observers.iter_mut().for_each(|observer| observer.item(item, session));
+        for observer in observers {
+            observer.item(item, session);
+        }
     }
 }
 
