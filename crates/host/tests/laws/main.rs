@@ -28,7 +28,6 @@ mod masked;
 mod names;
 mod observers;
 mod prose;
-#[cfg_attr(not(feature = "lua"), expect(dead_code, reason = "the laws of plugins use all of it"))]
 mod recordings;
 mod said;
 mod sessions;
