@@ -520,6 +520,7 @@ function sf.sorted(table) end
 ---@field fenced? boolean True if the record is in a code block of its reply.
 ---@field files? any[] Paths that were found. For a command: the files that it changed, each with `filePath` and `hunks`; `changes` lists them with `path`.
 ---@field final? boolean True if the agent declares the reply the answer of its turn.
+---@field for? string What a person is needed for: `permission`, `answer`, or `approval` of a plan.
 ---@field forked_from? string The session whose history it repeats at its beginning.
 ---@field from? string The previous model, or the dialect of the input. For a message: its sender.
 ---@field hits? any[] The hits of a web search, each with `title` and `url`.

@@ -18,7 +18,7 @@ use serde::de::{Deserializer, Error as _, IgnoredAny};
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::entry::{Block, Entry, Figures, Line, Mark, View, read_blocks, read_mark};
-use crate::item::{Action, Id, Kind, Status};
+use crate::item::{Action, Id, Kind, Status, Waiting};
 use crate::outline::{Node, Relation};
 use crate::text::Text;
 
@@ -115,8 +115,11 @@ pub(crate) struct EntryLine<'a> {
     /// On calls and results: the action of the tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     action: Option<Action>,
-    /// The item's status.
+    /// The item's status; only in updates it may be `waiting`.
     status: Status,
+    /// Only in updates, on a call that waits for a person: what it needs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<EntryData>,
     /// When it happened, in UTC, if the stream has a time.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>", extend("format" = "date-time")))]
@@ -149,6 +152,15 @@ pub(crate) struct EntryLine<'a> {
     #[serde(default, deserialize_with = "body", skip_serializing_if = "<[Block]>::is_empty")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<Vec<Block>>"))]
     body: Cow<'a, [Block]>,
+}
+
+/// Typed facts of an entry.
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct EntryData {
+    /// What a call needs from a person, and since when.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waiting: Option<Waiting>,
 }
 
 /// Reads a version. Any other than [`VERSION`] is an error.
@@ -190,6 +202,7 @@ impl<'a> From<&'a Entry> for EntryLine<'a> {
             tool: entry.tool.as_ref().map(Cow::Borrowed),
             action: entry.action,
             status: entry.status,
+            data: entry.waiting.map(|waiting| EntryData { waiting: Some(waiting) }),
             at: entry.at,
             took_ms: entry.took,
             of: None,
@@ -213,6 +226,7 @@ impl From<EntryLine<'_>> for Entry {
             tool: line.tool.map(Cow::into_owned),
             action: line.action,
             status: line.status,
+            waiting: line.data.and_then(|data| data.waiting),
             at: line.at,
             took: line.took_ms,
             depth: line.depth,

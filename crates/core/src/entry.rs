@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::event::Usage;
-use crate::item::{Action, AnswerClaim, Id, Kind, Status, TurnStep};
+use crate::item::{Action, AnswerClaim, Id, Kind, Status, TurnStep, Waiting};
 use crate::text::Text;
 
 pub use crate::item::Picture;
@@ -118,6 +118,8 @@ pub struct Entry {
     pub action: Option<Action>,
     /// The item's status.
     pub status: Status,
+    /// On a call that waits for a person: what it needs. Only in updates and in the nodes of a preview.
+    pub waiting: Option<Waiting>,
     /// When it happened, according to the stream.
     pub at: Option<Timestamp>,
     /// On a result: the milliseconds since its call, according to the stream.
@@ -150,6 +152,7 @@ impl Entry {
             tool: None,
             action: None,
             status: Status::Done,
+            waiting: None,
             at: None,
             took: None,
             depth: 0,
@@ -165,6 +168,16 @@ impl Entry {
             },
             answer: None,
             view,
+        }
+    }
+
+    /// Notes that a call waits for a person, or no longer does. The status of one that was cut off stays.
+    pub(crate) fn wait(&mut self, waiting: Option<Waiting>) {
+        self.waiting = waiting;
+        match self.status {
+            Status::Open | Status::Done if waiting.is_some() => self.status = Status::Waiting,
+            Status::Waiting if waiting.is_none() => self.status = Status::Done,
+            _ => {}
         }
     }
 }

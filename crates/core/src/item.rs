@@ -12,6 +12,7 @@ mod metadata;
 mod part;
 mod picture;
 mod turn;
+mod waiting;
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -34,6 +35,7 @@ pub use fact_list::FactList;
 pub use part::{FindFact, NamedPart, PartTable, PresentParts};
 pub use picture::Picture;
 pub use turn::{AnswerClaim, TurnStep};
+pub use waiting::{WAITED, WAITING, Waiting, WaitsFor};
 
 /// The longest id, in bytes: a longer one is cut, and a hash of the whole id is appended.
 const MAX_ID: usize = 512;
@@ -198,6 +200,8 @@ impl Kind {
 pub enum Status {
     /// It may still grow.
     Open,
+    /// It is a call that waits for a person. Only updates have this status: an item of any other output is complete when it comes.
+    Waiting,
     /// It is complete.
     Done,
     /// It is complete and reports a failure.

@@ -264,7 +264,8 @@ impl Outline {
         pairs.push(node, &mut |node| end.node(node, title_of, parts));
     }
 
-    /// Adds an entry of a plugin that belongs to no item. It may come between a call and its result without separating them.
+    /// Adds an entry that may come between a call and its result without separating them: of a plugin, which belongs to no item, or a
+    /// notice that the call waits.
     pub fn push_aside(
         &mut self,
         entry: impl Into<Box<Entry>>,

@@ -9,6 +9,7 @@ mod open_items;
 mod records;
 mod text_hash;
 mod totals;
+mod waits;
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -20,7 +21,7 @@ use indexmap::IndexMap;
 
 use crate::budget::Budget;
 use crate::event::{Event, Usage};
-use crate::item::{Action, Deed, Fact, FactRef, Id, Item, Kind, Status};
+use crate::item::{Action, Deed, Fact, FactRef, Id, Item, Kind, Status, Waiting};
 use crate::recent::Recent;
 use crate::text::Text;
 
@@ -33,6 +34,7 @@ use open_items::{OpenItem, keep_streamed, settle_input};
 use records::EarlyRecords;
 use text_hash::{TextHash, content_of, fact_hash, json_hash, trimmed_text};
 use totals::RunCounts;
+use waits::Waits;
 
 /// How many replies are remembered that an outcome may repeat.
 const MAX_REPLIES: usize = 64;
@@ -71,6 +73,8 @@ pub enum SessionChange<'a> {
         /// Whether the reply still grows.
         is_early: bool,
     },
+    /// A call begins or ends to wait for a person: see [`Session::waiting`].
+    Waits(&'a Id),
     /// All records of a complete reply were reported. Comes for each reply that may contain any.
     RecordsEnd(&'a Id),
 }
@@ -109,6 +113,7 @@ pub struct Session {
     /// Complete items that were opened again. They are counted as repeated; their complete repetition, which may follow, isn't.
     again: Map<Id, ()>,
     calls: OpenCalls,
+    waits: Waits,
     /// The hashes of the ids of complete items, each with the hash of the item's content.
     seen: Recent<u64, ID_GENERATIONS>,
     /// The scope outside of all calls.
@@ -190,6 +195,16 @@ impl Session {
         self.unanswered_calls().filter(|call| call.action() == Some(Action::Delegate))
     }
 
+    /// What a call needs from a person, while it waits.
+    pub fn waiting(&self, call: &Id) -> Option<Waiting> {
+        self.waits.get(call)
+    }
+
+    /// The calls that wait for a person, the longest first, each with what it needs.
+    pub fn waiting_calls(&self) -> impl Iterator<Item = (&Id, Waiting)> {
+        self.waits.all()
+    }
+
     /// How many sub-agents an item of `parent` is inside of.
     pub fn depth(&self, parent: Option<&Id>) -> u16 {
         match parent {
@@ -249,6 +264,7 @@ impl Session {
             }
             Event::Retract { ids, notice } => {
                 for id in ids {
+                    self.waits.end(&id);
                     each(self, SessionChange::Retracted(id));
                 }
                 self.put(notice, false, &mut each);
@@ -262,6 +278,9 @@ impl Session {
 
     /// Ends the input: completes the open items, and adds notices about calls without a result and about the totals of several turns.
     pub fn end(&mut self, line: u64, mut each: impl FnMut(&Self, SessionChange<'_>)) {
+        for call in self.waits.take() {
+            each(self, SessionChange::Waits(&call));
+        }
         while let Some((_, open)) = self.open.shift_remove_index(0) {
             self.close(open.item, Status::Cancelled, &mut each);
         }
@@ -275,6 +294,15 @@ impl Session {
     }
 
     fn put(&mut self, mut item: Box<Item>, is_hidden: bool, each: TakeChange<'_>) {
+        let is_known = |(call, begins): &(Id, bool)| self.waits.get(call).is_some() == *begins;
+        if let Some((_, begins)) = item.wait().filter(is_known) {
+            // A request may come again. The end of a wait is often reported several times: by an answer, and by what the call does.
+            if begins {
+                each(self, SessionChange::Repeated(&item));
+            }
+            return;
+        }
+        self.end_waits(&item, each);
         let mut open = self.open.shift_remove(&item.id);
         if let Some(open) = &mut open {
             keep_streamed(&mut open.item, &mut item);
@@ -298,6 +326,29 @@ impl Session {
         self.finish(item, text_hash, each);
     }
 
+    /// Ends the waits that an item shows to be over, and adds a notice of each.
+    fn end_waits(&mut self, item: &Item, each: TakeChange<'_>) {
+        if self.waits.is_empty() {
+            return;
+        }
+        for call in self.waits.ended_by(item) {
+            let notice = self.waits.end_notice(&call, item);
+            self.put(Box::new(notice), false, each);
+        }
+    }
+
+    /// Notes that a call begins or ends to wait, and returns it, if a notice reports that.
+    fn note_wait(&mut self, notice: &Item) -> Option<Id> {
+        let (call, begins) = notice.wait()?;
+        if begins {
+            let parent = self.calls.get(&call).map_or(&notice.parent, |call| &call.parent);
+            self.waits.begin(call.clone(), notice, parent.clone());
+        } else {
+            self.waits.end(&call);
+        }
+        Some(call)
+    }
+
     fn begin(&mut self, mut item: Box<Item>, each: TakeChange<'_>) {
         if self.open.contains_key(&item.id) {
             return;
@@ -317,6 +368,8 @@ impl Session {
         {
             self.close(oldest.item, Status::Cancelled, each);
         }
+        // The beginning of its result shows that a call runs.
+        self.end_waits(&item, each);
         item.status = Status::Open;
         item.place = self.next_place(item.parent.as_ref());
         let id = item.id.clone();
@@ -442,8 +495,10 @@ impl Session {
             self.note_duration(&mut item);
         }
         self.counts.count(&item);
+        let waits = self.note_wait(&item);
         let parent = item.parent.as_ref();
         match item.kind {
+            Kind::Notice if waits.is_some() => {}
             Kind::Call => {
                 self.was_interrupted = false;
                 if item.deed == Some(Deed::Answer) {
@@ -510,6 +565,9 @@ impl Session {
             _ => {}
         }
         each(self, SessionChange::Complete(&item));
+        if let Some(call) = waits {
+            each(self, SessionChange::Waits(&call));
+        }
         match (item.kind, &item.call) {
             (Kind::Reply, _) => self.find_records(&item, each),
             (Kind::Call, _) if item.fact("no_result").is_none() => self.calls.open(item),

@@ -9,7 +9,7 @@ use streamfmt_core::entry::{Block, Line, Span, View};
 use streamfmt_core::figures;
 use streamfmt_core::find::find;
 use streamfmt_core::home::home;
-use streamfmt_core::item::{Action, Content, FactRef};
+use streamfmt_core::item::{Action, Content, FactRef, WAITED, WAITING, WaitsFor};
 use streamfmt_core::json::Value;
 use streamfmt_core::text::Text;
 
@@ -397,7 +397,7 @@ fn is_in_words(event: &str) -> bool {
             "session-change" | "cut" | "denied" | "task" | "damaged" | "oversized" | "foreign" | "dialect"
         )
         || matches!(event, "open-calls" | "count" | "fallback" | "no-outcome")
-        || event == "turn"
+        || matches!(event, "turn" | WAITING | WAITED)
 }
 
 /// Whether the text of a task's notice includes its final state: `Background command "Build" completed (exit code 0)`. The text of some
@@ -514,6 +514,17 @@ fn words(context: ItemContext<'_>, event: &str) -> Option<Text> {
                 [name.or_else(|| text("tool")), text("reason")].into_iter().flatten().map(Text::into_string);
             let note = note.collect::<Vec<_>>().join(" · ");
             if note.is_empty() { "denied".to_owned() } else { format!("denied: {note}") }
+        }
+        WAITING | WAITED => {
+            let waits_for: WaitsFor = text("for").and_then(|name| name.parse().ok()).unwrap_or_default();
+            let asks = if event == WAITING { "asks" } else { "no longer asks" };
+            let name =
+                context.text("call").and_then(|call| context.tool_name(&call)).or_else(|| text("tool"));
+            let phrase = format!("{asks} for {}", waits_for.words());
+            match name.filter(|_| waits_for == WaitsFor::Permission) {
+                Some(name) => format!("{phrase}: {}", &*name),
+                None => phrase,
+            }
         }
         "session-change" => {
             let id = context.text("session")?;

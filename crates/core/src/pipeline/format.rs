@@ -90,6 +90,7 @@ impl FormatStage {
                 }
             }
             SessionChange::Record { item, line, is_early: false, .. } => self.record(item, line, context),
+            SessionChange::Waits(call) => self.entries.wait(call, context.session),
             SessionChange::RecordsEnd(_) => self.end_passages(context),
         }
     }

@@ -9,7 +9,7 @@ use indexmap::{IndexMap, IndexSet};
 
 use crate::budget::Budget;
 use crate::entry::Entry;
-use crate::item::{Id, Kind, Status};
+use crate::item::{Id, Kind, Status, Waiting};
 use crate::outline::{EntryChange, Update};
 use crate::session::{Map, Session};
 
@@ -103,6 +103,17 @@ impl PendingUpdates {
             self.early.pop_front();
         }
         self.early.push_back(call.hash());
+    }
+
+    /// Notes that a call waits for a person, or no longer does. Shows it so, if it is shown.
+    pub(super) fn wait(&mut self, call: &Id, waiting: Option<Waiting>) {
+        if let Some(entry) = self.calls.get_mut(call) {
+            entry.wait(waiting);
+            let change = EntryChange::Put { entry: entry.clone(), partial: false, answered: Some(false) };
+            self.changes.insert(call.clone(), change);
+        } else if self.growing.contains(call) {
+            self.grow(call);
+        }
     }
 
     /// Remembers a call until its result comes.

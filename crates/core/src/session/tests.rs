@@ -254,3 +254,101 @@ fn the_usage_of_one_of_the_last_messages_may_be_corrected_and_that_of_an_older_o
         assert_eq!(count("m", used(1, 50)), before + 50, "{messages_after} messages after it");
     }
 }
+
+fn wait(event: &str, call: &str, parent: Option<&str>) -> Event {
+    let text = |text: &str| Fact::Text(text.to_owned());
+    let data =
+        vec![("event", text(event)), ("call", text(call)), ("for", text("answer")), ("tool", text("Ask"))];
+    Event::Put(with(item(&format!("{call}-{event}"), Kind::Notice, parent), "", data))
+}
+
+/// The calls that wait after each event.
+fn waiting_after(events: Vec<Event>) -> Vec<Vec<String>> {
+    let mut session = Session::default();
+    let waiting = |event| {
+        session.apply(event, |_, _| {});
+        session.waiting_calls().map(|(call, _)| call.to_string()).collect()
+    };
+    events.into_iter().map(waiting).collect()
+}
+
+#[test]
+fn a_wait_ends_with_a_notice_when_anything_shows_that_it_is_over() {
+    use crate::item::{WAITED, WAITING, WaitsFor};
+    let result = |id: &str| {
+        let mut result = item(&format!("{id}/result"), Kind::Result, None);
+        result.call = Some(id.into());
+        result
+    };
+    let interrupt =
+        || with(item("i", Kind::Notice, None), "", vec![("event", Fact::Text("interrupt".into()))]);
+    for (name, end, ended) in [
+        ("its notice", wait(WAITED, "t", None), true),
+        ("its result", Event::Put(result("t")), true),
+        ("the beginning of its result", Event::Open(result("t")), true),
+        ("a part of its result", Event::Amend(result("t")), true),
+        ("the end of the turn", Event::Put(item("o", Kind::Outcome, None)), true),
+        ("an interruption", Event::Put(interrupt()), true),
+        ("another result", Event::Put(result("u")), false),
+        ("the end of a sub-agent", Event::Put(item("o", Kind::Outcome, Some("u"))), false),
+        ("a reply", Event::Put(item("r", Kind::Reply, None)), false),
+    ] {
+        let begin = || vec![Event::Put(item("t", Kind::Call, None)), wait(WAITING, "t", None)];
+        let after = waiting_after(begin().into_iter().chain([end.clone()]).collect());
+        let now: &[&str] = if ended { &[] } else { &["t"] };
+        assert_eq!((&after[0][..], &after[1][..]), (&[][..], &["t".to_owned()][..]), "{name}");
+        assert_eq!(after[2], now, "{name}");
+        let (items, _) = completed(begin().into_iter().chain([end]).collect());
+        let ends: Vec<_> = items.iter().filter(|item| item.is_event(WAITED)).collect();
+        assert_eq!(ends.len(), usize::from(ended), "{name}");
+        for notice in ends {
+            let text = |name| notice.fact(name).and_then(FactRef::str).map(Cow::into_owned);
+            let facts = ["call", "for", "tool"].map(text);
+            assert_eq!(facts.map(Option::unwrap), ["t", WaitsFor::Answer.name(), "Ask"], "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_wait_that_is_known_is_repeated_and_an_end_without_one_is_left_out() {
+    use crate::item::{WAITED, WAITING};
+    let call = || Event::Put(item("t", Kind::Call, None));
+    let events =
+        |ends: &[&str]| [call()].into_iter().chain(ends.iter().map(|event| wait(event, "t", None))).collect();
+    for (ends, notices, repeats) in
+        [(&[WAITING, WAITING][..], 1, 1), (&[WAITED][..], 0, 0), (&[WAITING, WAITED, WAITED][..], 2, 0)]
+    {
+        let (items, repeated) = completed(events(ends));
+        let shown = items.iter().filter(|item| item.wait().is_some()).count();
+        assert_eq!((shown, repeated), (notices, repeats), "{ends:?}");
+    }
+}
+
+#[test]
+fn a_call_that_was_withdrawn_or_whose_input_ended_waits_no_longer() {
+    use crate::item::WAITING;
+    let begin = || vec![Event::Put(item("t", Kind::Call, None)), wait(WAITING, "t", None)];
+    let retract = Event::Retract { ids: vec!["t".into()], notice: item("n", Kind::Notice, None) };
+    assert_eq!(waiting_after(begin().into_iter().chain([retract]).collect())[2], [""; 0]);
+    let mut session = Session::default();
+    for event in begin() {
+        session.apply(event, |_, _| {});
+    }
+    let mut changed = Vec::new();
+    session.end(9, |session, change| {
+        if let SessionChange::Waits(call) = change {
+            changed.push((call.to_string(), session.waiting(call)));
+        }
+    });
+    assert_eq!(changed, [("t".to_owned(), None)]);
+}
+
+#[test]
+fn of_too_many_calls_that_wait_the_oldest_is_forgotten() {
+    use crate::item::WAITING;
+    for (count, first) in [(256, "t-0"), (257, "t-1")] {
+        let events = (0..count).map(|number| wait(WAITING, &format!("t-{number}"), None)).collect();
+        let last = waiting_after(events).pop().unwrap();
+        assert_eq!((last.len(), &*last[0]), (256, first));
+    }
+}

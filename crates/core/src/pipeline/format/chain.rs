@@ -175,7 +175,7 @@ impl FormatterChain {
             }
         };
         let at = if wants.time || (wants.date && view.is_heading()) { item.at() } else { None };
-        Box::new(Entry {
+        let mut entry = Box::new(Entry {
             id: item.id.clone(),
             parent: item.parent.clone(),
             in_agent: wants.agents
@@ -185,6 +185,7 @@ impl FormatterChain {
             tool,
             action: item.action(),
             status: item.status,
+            waiting: None,
             at,
             took: if wants.time && item.kind == Kind::Result { item.took_ms(at) } else { None },
             depth: session.depth(item.parent.as_ref()),
@@ -202,7 +203,11 @@ impl FormatterChain {
             },
             answer: None,
             view,
-        })
+        });
+        if matches!(self.output_kind, OutputKind::Updates) && item.kind == Kind::Call {
+            entry.wait(session.waiting(&item.id));
+        }
+        entry
     }
 
     /// The view of an item, from the first formatter that doesn't pass; `None` if it hides the item.

@@ -137,6 +137,13 @@ impl EntryStage {
         }
     }
 
+    /// Shows that a call waits for a person, or no longer does, if the output takes updates.
+    pub(super) fn wait(&mut self, call: &Id, session: &Session) {
+        if self.takes_updates() {
+            self.updates.wait(call, session.waiting(call));
+        }
+    }
+
     /// Shows a complete item, or the view that replaces its record.
     pub(super) fn item(
         &mut self,
@@ -242,7 +249,12 @@ impl EntryStage {
             self.chain.redactor.iter_mut().for_each(|redactor| redactor.blocks(&mut after));
             entry.view.body.append(&mut after);
         }
-        self.show(entry, context);
+        if item.wait().is_some() {
+            // It comes between a call and its result, and must not separate them.
+            self.emit(entry, true, context);
+        } else {
+            self.show(entry, context);
+        }
         Ok(())
     }
 
@@ -317,7 +329,7 @@ impl EntryStage {
         }
     }
 
-    /// Passes an entry to the outline or to the updates. `is_aside`: whether it belongs to no item.
+    /// Passes an entry to the outline or to the updates. `is_aside`: whether it separates no result from its call.
     fn emit(&mut self, entry: Box<Entry>, is_aside: bool, context: &mut ChangeContext<'_>) {
         if let Some(waiting) = &mut self.heading {
             if waiting.push(entry, is_aside) {
