@@ -7,6 +7,7 @@ use streamfmt_core::item::{Deed, Fact, FactRef, Id, Item, Kind};
 use streamfmt_core::recent::Recent;
 
 use crate::item_builder::ItemBuilder;
+use crate::requests::Request;
 
 /// The most calls that are remembered: as many as fit a table of 8,192 slots.
 const MAX_CALLS: usize = 7_168;
@@ -42,6 +43,14 @@ impl Calls {
     /// Returns the state of a call; `None` if it never occurred or was forgotten.
     pub(super) fn get(&self, id: &Id) -> Option<&CallState> {
         self.0.get(id.hash())
+    }
+
+    /// Returns the request of a call for permission, for an answer or for approval, depending on its tool.
+    pub(super) fn request_of(&self, call: Id) -> Request {
+        match self.get(&call) {
+            Some(CallState::Awaited(tool, deed)) => Request::of(call, tool.clone(), *deed),
+            _ => Request::of(call, None, None),
+        }
     }
 
     /// Whether the call is known and its result hasn't come yet.

@@ -24,6 +24,7 @@ mod patch;
 mod pi;
 mod qwen;
 mod records;
+mod requests;
 mod shell_report;
 mod step_totals;
 mod tool;

@@ -273,6 +273,101 @@ fn it_does_not_matter_whether_pieces_or_the_whole_come_first() {
     }
 }
 
+/// Lines of Claude Code: a call, a request of its program for permission, an answer to that, the result, and the end of a run.
+fn asked_lines() -> [String; 5] {
+    let block = json!({"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "ls"}});
+    let result = json!({"type": "tool_result", "tool_use_id": "t", "content": "a"});
+    [
+        json!({"type": "assistant", "message": {"id": "m", "role": "assistant", "content": [block]}, "session_id": "s"}),
+        json!({"type": "control_request", "request_id": "r", "request":
+            {"subtype": "can_use_tool", "tool_name": "Bash", "tool_use_id": "t", "input": {"command": "ls"}}}),
+        json!({"type": "control_response", "response": {"subtype": "success", "request_id": "r"}}),
+        json!({"type": "user", "message": {"role": "user", "content": [result]}, "session_id": "s"}),
+        json!({"type": "result", "subtype": "success", "result": "", "session_id": "s"}),
+    ]
+    .map(|line| format!("{line}\n"))
+}
+
+/// What each piece of the input puts of the call `t`: its status, whether it is answered, and `data`.
+fn states_of_call(pieces: &[&str]) -> Vec<Vec<(String, Option<bool>, Value)>> {
+    let mut pipeline = updating(&engine("default"));
+    let mut states_after = |piece: Option<&str>| {
+        let updates = if let Some(piece) = piece {
+            push(&mut pipeline, piece)
+        } else {
+            pipeline.finish(&mut String::new()).unwrap();
+            pipeline.take_updates()
+        };
+        let calls = updates.into_iter().filter(|update| update.id().as_str() == "t");
+        let states = calls.map(|update| {
+            let line = serde_json::to_string(&update).unwrap();
+            let waiting = |update: &Update| update.entry().map(|entry| (entry.status, entry.waiting));
+            assert_eq!(waiting(&serde_json::from_str(&line).unwrap()), waiting(&update), "read again");
+            let line: Value = serde_json::from_str(&line).unwrap();
+            let status = line["entry"]["status"].as_str().unwrap().to_owned();
+            (status, line["answered"].as_bool(), line["entry"]["data"].clone())
+        });
+        states.collect()
+    };
+    pieces.iter().copied().map(Some).chain([None]).map(&mut states_after).collect()
+}
+
+#[test]
+fn a_call_that_waits_for_a_person_is_put_with_that_status_and_again_without() {
+    let [call, request, answer, result, end] = &asked_lines();
+    let done = |answered| ("done".to_owned(), Some(answered), Value::Null);
+    let waiting = || ("waiting".to_owned(), Some(false), json!({"waiting": {"for": "permission"}}));
+    let none = Vec::new;
+    for (pieces, states) in [
+        (
+            vec![&**call, request, answer, result, end],
+            vec![vec![done(false)], vec![waiting()], vec![done(false)], vec![done(true)], none(), none()],
+        ),
+        // Whatever shows that the wait is over ends it.
+        (vec![&**call, request, result], vec![vec![done(false)], vec![waiting()], vec![done(true)], none()]),
+        (vec![&**call, request, end], vec![vec![done(false)], vec![waiting()], vec![done(false)], none()]),
+        (vec![&**call, request], vec![vec![done(false)], vec![waiting()], vec![done(false)]]),
+        // What is known already is not put again.
+        (
+            vec![&**call, request, request, answer, answer],
+            vec![vec![done(false)], vec![waiting()], none(), vec![done(false)], none(), none()],
+        ),
+        // The request comes first.
+        (vec![&**request, call, answer], vec![none(), vec![waiting()], vec![done(false)], none()]),
+    ] {
+        assert_eq!(states_of_call(&pieces), states, "{pieces:#?}");
+    }
+    // Only the state at a look is put.
+    let piece = [&**call, request].concat();
+    assert_eq!(states_of_call(&[&piece]), [vec![waiting()], vec![done(false)]]);
+    let piece = asked_lines().concat();
+    assert_eq!(states_of_call(&[&piece]), [vec![done(true)], none()]);
+}
+
+#[test]
+fn a_question_in_a_history_waits_since_its_time_until_it_is_answered() {
+    let line = |kind: &str, time: &str, block: Value| {
+        let message = json!({"id": "m", "role": kind, "content": [block]});
+        let line =
+            json!({"type": kind, "message": message, "sessionId": "s", "timestamp": time, "uuid": time});
+        format!("{line}\n")
+    };
+    let question = json!({"question": "Why?", "header": "Why", "options": []});
+    for (tool, input, waits_for) in [
+        ("AskUserQuestion", json!({"questions": [question]}), "answer"),
+        ("ExitPlanMode", json!({"plan": "Paint it."}), "approval"),
+    ] {
+        let block = json!({"type": "tool_use", "id": "t", "name": tool, "input": input});
+        let call = line("assistant", "2026-11-21T21:00:00Z", block);
+        let result = json!({"type": "tool_result", "tool_use_id": "t", "content": "Because."});
+        let result = line("user", "2026-11-21T21:02:00Z", result);
+        let waiting = json!({"waiting": {"for": waits_for, "since": "2026-11-21T21:00:00Z"}});
+        let states = states_of_call(&[&call, &result]);
+        assert_eq!(states[0], [("waiting".to_owned(), Some(false), waiting)], "{tool}");
+        assert_eq!(states[1], [("done".to_owned(), Some(true), Value::Null)], "{tool}");
+    }
+}
+
 #[test]
 fn who_joins_late_gets_the_document_and_goes_on_from_a_revision() {
     let engine = engine("full");

@@ -20,6 +20,7 @@ use std::sync::Arc;
 use crate::calls::Calls;
 use crate::facts::{filled, leveled, nodes, string};
 use crate::item_builder::{ItemBuilder, not_an_event};
+use crate::requests::Requests;
 use streamfmt_core::budget::Budget;
 use streamfmt_core::dialect::{Decoder, Input};
 use streamfmt_core::event::{Event, Facts, Usage};
@@ -79,6 +80,8 @@ pub(super) struct Acp {
     open: Vec<UnfinishedCall>,
     /// What the agent's requests are about, by their numbers: a call that needs permission, or a terminal.
     requests: Recent<AgentRequest, 1>,
+    /// The requests for permission.
+    waits: Requests,
     /// The numbers of the client's requests other than prompts.
     other_requests: Recent<(), 1>,
     /// What is known of terminals, by the hashes of their ids.
@@ -111,6 +114,7 @@ impl Acp {
             echoed: 0,
             open: Vec::new(),
             requests: Recent::of(MAX_OPEN),
+            waits: Requests::new(),
             other_requests: Recent::of(MAX_OPEN),
             terminals: Recent::of(MAX_OPEN),
             plan: None,
@@ -222,6 +226,7 @@ impl Acp {
         }
         if let Some(outcome) = outcome {
             self.permitted(id, outcome);
+            self.end_wait(id, builder);
             return builder.bookkeeping("response");
         }
         if agent.is_some() || capabilities.is_some() {
@@ -290,6 +295,7 @@ impl Acp {
             _ => string(message),
         };
         if !is_of_prompt {
+            self.end_wait(id, builder);
             let notice = builder.notice("error", text);
             return builder.put(leveled(notice, "error"));
         }

@@ -135,7 +135,17 @@ impl Acp {
             let call = self.complete(call, builder);
             self.open.insert(at, call);
         }
+        if let Some(asked) = about.clone().map(|call| self.calls.request_of(call)) {
+            self.waits.add(id.map(Value::raw), &asked);
+            let notice = asked.notice(builder);
+            builder.put(notice);
+        }
         self.note(id, AgentRequest { method: "session/request_permission".into(), about, refusals });
+    }
+
+    /// Emits the notice that a call no longer waits: the request with this number was answered.
+    pub(super) fn end_wait(&self, id: Option<Value<'_>>, builder: &mut ItemBuilder<'_>) {
+        self.waits.end(id.map_or("", Value::raw), builder);
     }
 
     /// Notes whether the user permitted a call. A call that was refused often gets no result of its own.

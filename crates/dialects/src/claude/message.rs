@@ -12,7 +12,7 @@ use crate::facts::{leveled, minor, nodes, result_content, string};
 use crate::tool::{add_server, mcp};
 use streamfmt_core::event::{Event, Facts, Usage};
 use streamfmt_core::hash::hash;
-use streamfmt_core::item::{Action, Content, Deed, Fact, FactRef, Id, Item, Kind, Status};
+use streamfmt_core::item::{Action, Content, Deed, Fact, FactRef, Id, Item, Kind, Status, WaitsFor};
 use streamfmt_core::json::{self, Str, Value};
 
 use super::author::Author;
@@ -250,7 +250,15 @@ impl Claude {
         }
         self.calls.add(&item);
         let plan = plan_of(builder, &item, block.input());
+        // A stream has requests for these.
+        let asks =
+            matches!(item.deed, Some(Deed::Ask | Deed::PlanMode)) && builder.line.envelope.flags.is_history;
+        let asked = asks.then(|| self.request_of(item.id.clone(), item.tool.as_deref().unwrap_or_default()));
         builder.put(item);
+        if let Some(asked) = asked.filter(|asked| asked.waits_for != WaitsFor::Permission) {
+            let notice = asked.notice(builder);
+            builder.put(minor(notice));
+        }
         builder.out.extend(plan.map(|plan| Event::Put(Box::new(plan))));
     }
 

@@ -33,11 +33,12 @@ use std::sync::Arc;
 use crate::calls::Calls;
 use crate::facts::{echoed, leveled, minor, nodes, string};
 use crate::item_builder::{ItemBuilder, not_an_event};
+use crate::requests::{Request, Requests};
 use crate::tool::key;
 use streamfmt_core::budget::Budget;
 use streamfmt_core::dialect::{Decoder, Input, Tool};
 use streamfmt_core::event::{Event, Facts};
-use streamfmt_core::item::{Content, Fact, FactRef, Id, Item, Kind, NamedPart};
+use streamfmt_core::item::{Content, Fact, FactRef, Id, Item, Kind, NamedPart, WaitsFor};
 use streamfmt_core::json::{self, Value};
 use streamfmt_core::session::SessionId;
 use streamfmt_core::text::Text;
@@ -142,6 +143,7 @@ pub(super) struct Claude {
     product: &'static Product,
     threads: Threads,
     calls: Calls,
+    requests: Requests,
     sidechains: Sidechains,
     items_by_line: ItemsByLine,
     session: Option<SessionId>,
@@ -169,6 +171,7 @@ impl Claude {
             product,
             threads: Threads::new(budget),
             calls: Calls::new(budget),
+            requests: Requests::new(),
             sidechains: Sidechains::new(budget),
             items_by_line: ItemsByLine::new(budget),
             session: None,
@@ -328,9 +331,16 @@ impl Claude {
             "rate_limit_event" => return self.rate_limit(builder),
             "control_request" => {
                 let request = value.get("request").unwrap_or(value);
+                if self.waits(request, builder) {
+                    return;
+                }
                 let text = content(request, "subtype");
                 return builder.put_minor("control", text, |notice| notice.data.read(request, CONTROL));
             }
+            "control_response" | "control_cancel_request" if self.ends_wait(value, builder) => {
+                return builder.bookkeeping(kind.to_owned());
+            }
+            "tool_progress" if self.ends_wait(value, builder) => return builder.bookkeeping("tool_progress"),
             "control_response" if error_of_response(value).is_some() => {
                 let text =
                     error_of_response(value).map_or(Content::None, |error| Content::Node(error.node()));
@@ -365,6 +375,42 @@ impl Claude {
             _ => return builder.rest("", kind, &COUNTED, value),
         };
         builder.put(notice);
+    }
+
+    /// Emits the notice that a call waits for a person, if that is what the program requests. Returns whether it is.
+    fn waits(&mut self, request: Value<'_>, builder: &mut ClaudeItemBuilder<'_>) -> bool {
+        let [subtype, call, name] = request.get_all(["subtype", "tool_use_id", "tool_name"]);
+        // Versions up to 1.0 don't name the call.
+        let (true, Some(call)) = (
+            subtype.and_then(Value::str).is_some_and(|subtype| subtype.is("can_use_tool")),
+            call.and_then(Value::decode).filter(|call| !call.is_empty()),
+        ) else {
+            return false;
+        };
+        let name = name.and_then(Value::decode);
+        let asked = self.request_of(Id::from(&*call), name.as_deref().unwrap_or_default());
+        let id = builder.line.value.get("request_id").and_then(Value::decode);
+        self.requests.add(id.as_deref(), &asked);
+        let mut notice = asked.notice(builder);
+        notice.data.read(request, ASKED);
+        builder.put(notice);
+        true
+    }
+
+    /// Returns the request of a call of this tool.
+    fn request_of(&self, call: Id, tool: &str) -> Request {
+        let asked = Request::of(call, Some(tool.into()), Some((self.product.tool)(tool).deed));
+        let waits_for =
+            if tools::BEGINS_PLAN.contains(&tool) { WaitsFor::Permission } else { asked.waits_for };
+        Request { waits_for, ..asked }
+    }
+
+    /// Emits the notice that a call no longer waits, if a line answers or withdraws its request, or reports that it runs. Returns whether
+    /// the line does.
+    fn ends_wait(&self, value: Value<'_>, builder: &mut ClaudeItemBuilder<'_>) -> bool {
+        let [response, request, call] = value.get_all(["response", "request_id", "tool_use_id"]);
+        let id = response.and_then(|response| response.get("request_id")).or(request).or(call);
+        id.and_then(Value::decode).is_some_and(|id| self.requests.end(&id, builder))
     }
 
     /// Decodes a title of the session. One that a person chose is never replaced by one that the agent made.
@@ -498,6 +544,7 @@ const RETRY_INSIDE: &[NamedPart] = &[
 ];
 const CONTROL: &[NamedPart] =
     &[key("subtype", "subtype"), key("tool_name", "tool"), key("tool_use_id", "call"), key("input", "input")];
+const ASKED: &[NamedPart] = &[key("input", "input")];
 const TURNS: &[NamedPart] = &[key("turnCount", "turns")];
 const TOTALS: &[NamedPart] = &[
     key("totalCostUSD", "cost_usd"),

@@ -60,6 +60,9 @@ const PLAN_MODE: &[NamedPart] = &[key("plan", "plan")];
 
 const SKILL: &[NamedPart] = &[key("skill", "skill"), key("command", "skill"), key("args", "args")];
 
+/// Tools that ask to plan first: there is no plan yet.
+pub(super) const BEGINS_PLAN: [&str; 1] = ["EnterPlanMode"];
+
 /// The known tools. A stream may contain others.
 pub(crate) static TOOLS: [(&str, Tool); 49] = [
     row("Agent", Deed::Delegate),

@@ -29,6 +29,7 @@ use std::sync::Arc;
 use crate::calls::Calls;
 use crate::facts::string;
 use crate::item_builder::{ItemBuilder, not_an_event};
+use crate::requests::Requests;
 use streamfmt_core::budget::Budget;
 use streamfmt_core::dialect::{Decoder, Input, LineKey, SessionStart};
 use streamfmt_core::event::{Event, Facts, Usage};
@@ -82,6 +83,7 @@ pub(super) fn is_stream(value: Value<'_>) -> bool {
 pub(super) struct Codex {
     session: Option<SessionId>,
     calls: Calls,
+    requests: Requests,
     /// The tokens of all model calls, from the last line that reports them.
     used: Option<Item>,
     /// The same as numbers.
@@ -105,6 +107,7 @@ impl Codex {
         Self {
             session: None,
             calls: Calls::new(budget),
+            requests: Requests::new(),
             used: None,
             counted: Usage::default(),
             settled: Usage::default(),

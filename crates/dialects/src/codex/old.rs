@@ -10,7 +10,7 @@ use streamfmt_core::json::{self, Value};
 use streamfmt_core::names::Names;
 use streamfmt_core::text::Text;
 
-use super::call::CallSource;
+use super::call::{self, CallSource};
 use super::reports::CallReport;
 use super::{Codex, ItemBuilder, errors, result, stream, tools};
 
@@ -68,6 +68,8 @@ impl Codex {
                 }
                 None => builder.unknown("plan_update".into(), message),
             },
+            "exec_approval_request" => self.asks(CallSource::Command, message, builder),
+            "apply_patch_approval_request" => self.asks(CallSource::Patch, message, builder),
             "turn_aborted" => {
                 let notice = leveled(builder.notice("interrupt", Content::None), "warning");
                 builder.put(notice);
@@ -80,10 +82,29 @@ impl Codex {
         }
     }
 
+    /// Emits the call that a request for permission is about, which is reported again once it runs, and the notice that it waits.
+    fn asks(&mut self, source: CallSource, message: Value<'_>, builder: &mut ItemBuilder<'_>) {
+        let id = CallReport::id(message, builder);
+        if self.calls.get(&id).is_none() {
+            let mut call = call::of_item(source, message, id.clone(), builder);
+            if call.deed == Some(Deed::Run) {
+                call.tool = Some(tools::SHELL[0].into());
+            }
+            self.calls.add(&call);
+            builder.put(call);
+        }
+        let asked = self.calls.request_of(id);
+        self.requests.add(None, &asked);
+        let notice = asked.notice(builder);
+        builder.put(notice);
+    }
+
     fn old_report(&mut self, report: CallReport, message: Value<'_>, builder: &mut ItemBuilder<'_>) {
         let id = CallReport::id(message, builder);
         let is_search = report.source == CallSource::Web;
-        let is_repeated = report.is_end && self.calls.get(&id).is_some() && !is_search;
+        // A call whose permission was requested is known before it begins.
+        let was_asked = self.requests.end(id.as_str(), builder);
+        let is_repeated = (report.is_end || was_asked) && self.calls.get(&id).is_some() && !is_search;
         if is_repeated {
             builder.bookkeeping("call");
         } else {

@@ -409,7 +409,14 @@ impl Codex {
             plan.text = explanation.map_or(Content::None, Content::Own);
             plan
         });
+        // The model doesn't wait for the answer to a question of the other tool.
+        let is_question = call.deed == Some(Deed::Ask) && call.tool.as_deref() != Some(tools::ASK_LATER);
+        let asked = is_question.then(|| self.calls.request_of(call.id.clone()));
         builder.put(call);
+        if let Some(asked) = asked {
+            let notice = asked.notice(builder);
+            builder.put(minor(notice));
+        }
         if let Some(plan) = plan {
             builder.put(plan);
         }

@@ -25,6 +25,7 @@ use std::sync::Arc;
 use crate::calls::Calls;
 use crate::facts::{fail, nodes, string};
 use crate::item_builder::{ItemBuilder, not_an_event};
+use crate::requests::Requests;
 use crate::step_totals::StepTotals;
 use streamfmt_core::budget::Budget;
 use streamfmt_core::dialect::{Decoder, Input};
@@ -123,6 +124,9 @@ enum MessageAuthor {
 pub(super) struct Opencode {
     session: Option<SessionId>,
     calls: Calls,
+    /// The parts of calls, by the hashes of the ids that the model gave the calls. Requests name these.
+    parts_of_calls: Recent<Id, 1>,
+    requests: Requests,
     /// The authors of messages, by the hashes of their ids.
     authors: Recent<MessageAuthor, 1>,
     /// The sessions of sub-agents, by the hashes of their ids, each with its call.
@@ -144,6 +148,8 @@ impl Opencode {
         Self {
             session: None,
             calls: Calls::new(budget),
+            parts_of_calls: Recent::of(budget.lines.min(MAX_MESSAGES)),
+            requests: Requests::new(),
             authors: Recent::of(budget.lines.min(MAX_MESSAGES)),
             agents: Recent::of(budget.lines.min(MAX_AGENTS)),
             steps: Recent::of(budget.lines.min(MAX_MESSAGES)),

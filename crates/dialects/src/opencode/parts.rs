@@ -170,7 +170,7 @@ impl Opencode {
 
     /// Emits a call, and its result if it has ended.
     fn tool(&mut self, part: Value<'_>, builder: &mut ItemBuilder<'_>) {
-        let [id, tool, state] = part.get_all(["id", "tool", "state"]);
+        let [id, tool, state, own] = part.get_all(["id", "tool", "state", "callID"]);
         let (Some(tool), Some(state)) = (tool.and_then(Value::decode), state) else {
             return builder.unknown("part/tool".to_owned(), part);
         };
@@ -185,6 +185,9 @@ impl Opencode {
         let line_at = builder.at;
         builder.at = start.map(Value::node).or(line_at);
         let agent = filled(metadata.and_then(|data| data.get("sessionId")));
+        if let Some(own) = own.filter(|_| self.is_live).and_then(Value::decode) {
+            self.parts_of_calls.add(hash(&*own), || id.clone());
+        }
         if self.calls.get(&id).is_none() {
             let mut call = call(&id, &tool, input, builder);
             if call.deed == Some(Deed::Delegate) {

@@ -1,11 +1,13 @@
 //! The events of opencode's server. Parts of messages come several times while they grow: each time whole, or as pieces of text.
 
 use streamfmt_core::event::Event;
-use streamfmt_core::item::{Content, Id};
+use streamfmt_core::hash::hash;
+use streamfmt_core::item::{Content, Id, WaitsFor};
 use streamfmt_core::json::Value;
 use streamfmt_core::names::Names;
 
 use crate::item_builder::ItemBuilder;
+use crate::requests::Request;
 
 use super::{Opencode, errors};
 
@@ -26,7 +28,7 @@ static BOOKKEEPING: Names = Names::of(
 );
 
 /// Events that are shown only in full.
-static REPORTS: Names = Names::of("message.removed permission.asked permission.updated question.asked");
+static REPORTS: Names = Names::of("message.removed");
 
 /// Whether an event of the server may have this name.
 pub(super) fn is_event(name: &str) -> bool {
@@ -95,9 +97,38 @@ impl Opencode {
                     self.fail(builder.out);
                 }
             }
+            "permission.asked" | "permission.updated" | "question.asked" => {
+                self.enter(session, builder);
+                self.asks(kind.into_owned(), properties, builder);
+            }
+            "permission.replied" | "question.replied" | "question.rejected" => {
+                self.enter(session, builder);
+                let [id, older] = properties.get_all(["requestID", "permissionID"]);
+                if let Some(id) = id.or(older).and_then(Value::decode) {
+                    self.requests.end(&id, builder);
+                }
+                builder.rest("", &kind, &BOOKKEEPING, properties);
+            }
             _ if REPORTS.has(&kind) => builder.report(kind.into_owned(), properties),
             _ => builder.rest("", &kind, &BOOKKEEPING, properties),
         }
+    }
+
+    /// Emits the notice that a call waits for a person. A request that names no known call is only reported.
+    fn asks(&mut self, kind: String, properties: Value<'_>, builder: &mut ItemBuilder<'_>) {
+        let [id, tool, older, time] = properties.get_all(["id", "tool", "callID", "time"]);
+        let own = tool.and_then(|tool| tool.get("callID")).or(older).and_then(Value::decode);
+        let Some(call) = own.and_then(|own| self.parts_of_calls.get(hash(&*own)).cloned()) else {
+            return builder.report(kind, properties);
+        };
+        let asked = self.calls.request_of(call);
+        // An agent may need permission to ask.
+        let waits_for = if kind == "question.asked" { WaitsFor::Answer } else { WaitsFor::Permission };
+        let asked = Request { waits_for, ..asked };
+        self.requests.add(id.and_then(Value::decode).as_deref(), &asked);
+        builder.at = time.and_then(|time| time.get("created")).map(Value::node).or(builder.at);
+        let notice = asked.notice(builder);
+        builder.put(notice);
     }
 
     /// Reports the facts of a session that was created or changed. Sessions of sub-agents are shown inside their calls.
