@@ -6,9 +6,9 @@ use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
 use streamfmt::Engine;
-use streamfmt::core::entry::{Entry, View};
+use streamfmt::core::entry::{Entry, Line, View};
 use streamfmt::core::figures;
-use streamfmt::core::item::{Id, Kind, Status};
+use streamfmt::core::item::{Id, Kind, Status, Waiting};
 use streamfmt::core::outline::Node;
 use streamfmt::core::pipeline::{OpenAgent, OpenNodes, Pipeline};
 use streamfmt::core::profile::{Ci, Profile};
@@ -40,12 +40,14 @@ pub(crate) struct LiveTerminal {
     /// Whether signs may turn while nothing changes.
     has_motion: bool,
     turns: &'static [&'static str],
+    /// The sign of a call that waits for a person.
+    wait_sign: &'static str,
     is_width_fixed: bool,
     size: ScreenSize,
     /// When the size changed last; `None` after a while.
     resized: Option<Instant>,
-    /// When the running calls and agents were first seen.
-    begun: HashMap<Id, Instant>,
+    /// Since when the running calls and agents were seen in their state.
+    begun: HashMap<Id, CallState>,
     /// The open items at the last look.
     open: OpenNodes,
     /// Whether something was read since.
@@ -75,6 +77,7 @@ impl LiveTerminal {
             pace: live.interval(),
             has_motion: live.motion && !is_still(),
             turns: if layout.is_ascii() { &TURNS_ASCII } else { &TURNS },
+            wait_sign: if layout.is_ascii() { "!" } else { "▲" },
             is_width_fixed: engine.width() != Some(size.columns),
             size,
             resized: None,
@@ -150,12 +153,17 @@ impl LiveTerminal {
         self.echo = None;
     }
 
-    /// Notes when running calls and agents were first seen.
+    /// Notes when running calls and agents were first seen, and when they began or ended to wait for a person.
     fn note_running(&mut self) {
         let Self { open, begun, looked, .. } = self;
-        let calls = open.nodes.iter().filter(|node| is_running(node)).map(|node| &node.entry.id);
-        let running = calls.chain(open.agents.iter().map(|agent| &agent.call));
-        *begun = running.map(|id| (id.clone(), begun.get(id).copied().unwrap_or(*looked))).collect();
+        let calls = open.nodes.iter().filter(|node| is_running(node));
+        let calls = calls.map(|node| (&node.entry.id, node.entry.waiting));
+        let running = calls.chain(open.agents.iter().map(|agent| (&agent.call, agent.waiting)));
+        let states = running.map(|(id, waiting)| {
+            let before = begun.get(id).copied().filter(|before| before.waits == waiting.is_some());
+            (id.clone(), before.unwrap_or(CallState { since: *looked, waits: waiting.is_some() }))
+        });
+        *begun = states.collect();
     }
 
     /// The rows of open items; of too many, the last.
@@ -164,11 +172,11 @@ impl LiveTerminal {
         let mut nodes = self.open.nodes.clone();
         for node in nodes.iter_mut().filter(|node| is_running(node)) {
             let entry = &mut node.entry;
-            entry.view.title.push("muted", self.running(&entry.id));
+            self.add_state(&mut entry.view.title, &entry.id, entry.waiting);
         }
         nodes.extend(self.open.agents.iter().map(|agent| {
-            let OpenAgent { call, mut title, agent } = agent.clone();
-            title.push("muted", self.running(&call));
+            let OpenAgent { call, mut title, agent, waiting } = agent.clone();
+            self.add_state(&mut title, &call, waiting);
             let entry = Entry::new(call, Kind::Call, View { title, ..View::default() });
             Node { starts: agent, ..Node::from(entry) }
         }));
@@ -179,9 +187,22 @@ impl LiveTerminal {
         rows[rows.len().saturating_sub(most)..].iter().map(|row| (*row).to_owned()).collect()
     }
 
-    /// The end of a running call's title: a sign, and for how long it has been running.
-    fn running(&self, id: &Id) -> Text {
-        let time = self.begun.get(id).map(|begun| self.looked.duration_since(*begun)).unwrap_or_default();
+    /// Adds the state of a running call to its title: a sign, what it needs if it waits for a person, and since how long.
+    fn add_state(&self, title: &mut Line, id: &Id, waiting: Option<Waiting>) {
+        let time =
+            self.begun.get(id).map(|begun| self.looked.duration_since(begun.since)).unwrap_or_default();
+        let Some(Waiting { waits_for, .. }) = waiting else {
+            return title.push("muted", self.running(time));
+        };
+        let sign = self.wait_sign;
+        title.push("notice.warning", Text::clean_owned(format!("{sign} waits for {}", waits_for.words())));
+        if time.as_secs() > 0 {
+            title.push("muted", Text::clean_owned(format!("· {}", whole_seconds(time.as_secs()))));
+        }
+    }
+
+    /// A sign that a call is running, and for how long it has been.
+    fn running(&self, time: Duration) -> Text {
         let turn = time.as_millis() / TURN.as_millis();
         let turn = usize::try_from(turn).unwrap_or(0) % self.turns.len();
         let sign = if self.has_motion { self.turns[turn] } else { "…" };
@@ -191,6 +212,15 @@ impl LiveTerminal {
         }
         Text::clean_owned(format!("{sign} {}", whole_seconds(seconds)))
     }
+}
+
+/// The state of a running call.
+#[derive(Clone, Copy)]
+struct CallState {
+    /// When it was first seen in this state.
+    since: Instant,
+    /// Whether it waits for a person.
+    waits: bool,
 }
 
 /// A duration in whole seconds: `5s`, `1m 5s`.

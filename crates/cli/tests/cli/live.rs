@@ -7,7 +7,7 @@ mod run;
 #[path = "live/sequences.rs"]
 mod sequences;
 #[path = "live/stream.rs"]
-mod stream;
+pub(crate) mod stream;
 
 #[path = "live/hostile.rs"]
 mod hostile;
@@ -23,3 +23,5 @@ mod still;
 mod tail;
 #[path = "live/tmux.rs"]
 mod tmux;
+#[path = "live/waits.rs"]
+mod waits;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::entry::Line;
-use crate::item::{Id, Item};
+use crate::item::{Id, Item, Kind, Waiting};
 use crate::outline::{Node, Subagent};
 use crate::session::Session;
 
@@ -27,6 +27,8 @@ pub struct OpenAgent {
     pub title: Line,
     /// The sub-agent, for a writer that wants agents.
     pub agent: Option<Arc<Subagent>>,
+    /// What the call needs from a person, if it waits.
+    pub waiting: Option<Waiting>,
 }
 
 impl FormatStage {
@@ -38,14 +40,18 @@ impl FormatStage {
             growing.extend(self.entries.growing_entry(&item, session).ok());
         }
         let EntryStage { outline, chain, .. } = &mut self.entries;
-        let nodes = outline.open_nodes(growing, &mut |call| chain.title_of(call, session));
-        // A call that waits is among the nodes already.
+        let mut nodes = outline.open_nodes(growing, &mut |call| chain.title_of(call, session));
+        for node in nodes.iter_mut().filter(|node| node.entry.kind == Kind::Call && node.result.is_none()) {
+            node.entry.wait(session.waiting(&node.entry.id));
+        }
+        // A call that waits for its result is among the nodes already.
         let is_apart = |call: &&Item| nodes.iter().all(|node| node.entry.id != call.id);
         let mut running: Vec<&Item> = session.running_agents().filter(is_apart).collect();
         running.sort_by_key(|call| call.line);
         let agents = running.into_iter().filter_map(|Item { id, .. }| {
             let agent = outline.agent(id);
-            Some(OpenAgent { call: id.clone(), title: chain.title_of(id, session)?, agent })
+            let title = chain.title_of(id, session)?;
+            Some(OpenAgent { call: id.clone(), title, agent, waiting: session.waiting(id) })
         });
         OpenNodes { nodes, agents: agents.collect() }
     }
