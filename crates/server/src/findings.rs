@@ -4,6 +4,7 @@
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use streamfmt::core::item::{Id, Waiting};
 use streamfmt::core::pipeline::Pipeline;
 
 /// The longest session id of an agent that is kept, in bytes.
@@ -43,6 +44,8 @@ pub(crate) struct StreamFindings {
     pub(crate) session: Option<String>,
     /// Whether the last item is a result, and neither a call nor a sub-agent is open.
     pub(crate) is_done: bool,
+    /// The call that has waited for a person the longest, and what it needs.
+    pub(crate) waiting: Option<(Id, Waiting)>,
     pub(crate) verdict: StreamVerdict,
 }
 
@@ -60,6 +63,7 @@ impl StreamFindings {
         self.is_certain = is_known && report.dialect.is_some() && bytes.last() == Some(&b'\n');
         self.is_done =
             report.ended && session.open_calls() == 0 && facts.background_tasks.unwrap_or_default() == 0;
+        self.waiting = session.waiting_calls().next().map(|(call, waiting)| (call.clone(), waiting));
         let end = match () {
             () if is_known && !report.lacks_outcome() && report.failed => StreamEnd::Failed,
             () if is_known && !report.lacks_outcome() => StreamEnd::Done,

@@ -13,8 +13,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use streamfmt::Engine;
+use streamfmt::core::item::{Id, Waiting};
 use streamfmt::core::pipeline::{Pipeline, Setup};
 
 use crate::feed::{FeedStep, FeedView, LiveFeed};
@@ -52,6 +54,8 @@ pub(crate) struct Keeper {
     display: SharedFindings,
     /// When writing the side file is retried.
     retry_at: Option<Instant>,
+    /// The call that waits for a person, according to the side file.
+    waits: Option<Id>,
 }
 
 /// How far the display is in the stream. It reads no clock: callers pass the time.
@@ -107,7 +111,7 @@ impl Keeper {
         display: SharedFindings,
     ) -> Self {
         let lingering = Lingering::new(exit_after_result);
-        Self { feed, side, lingering, recorder, display, retry_at: None }
+        Self { feed, side, lingering, recorder, display, retry_at: None, waits: None }
     }
 
     /// Follows the stream to the end of the run. `engine`: provides the dialects.
@@ -123,7 +127,6 @@ impl Keeper {
             let now = Instant::now();
             // The bell is silenced first: a change after that rings again.
             let view = self.feed.look().ok()?;
-            self.write_side_file(now);
             let display = self.display.so_far();
             let (has_output, has_findings) = progress.note(view, &display);
             if has_output {
@@ -132,6 +135,8 @@ impl Keeper {
             if has_findings {
                 self.note(&display);
             }
+            // What was found is written before waiting: an agent that waits for a person writes nothing that would ring.
+            self.write_side_file(now);
             match progress.step(view, &display, now) {
                 KeeperStep::Decode => return None,
                 KeeperStep::Over => return Some(display.verdict),
@@ -203,6 +208,17 @@ impl Keeper {
             && self.side.content().agent_session.as_ref() != Some(named)
         {
             self.side.change(|side| side.agent_session = Some(named.clone()));
+        }
+        let waits = found.waiting.as_ref().map(|(call, _)| call);
+        if self.waits.as_ref() != waits {
+            self.waits = waits.cloned();
+            // Few streams have the time.
+            let since = |waiting: &Waiting| Waiting {
+                since: waiting.since.or_else(|| Some(Timestamp::now())),
+                ..*waiting
+            };
+            let waiting = found.waiting.as_ref().map(|(_, waiting)| since(waiting));
+            self.side.change(|side| side.waiting = waiting);
         }
         self.lingering.note(found.is_done, Instant::now());
     }

@@ -229,6 +229,7 @@ impl RunRecorder {
             gaps: Vec::new(),
             errors: None,
             started: self.started,
+            waiting: None,
             ended: None,
             exit: None,
             stopped_after_result: false,

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use streamfmt::core::item::Waiting;
 
 use crate::path_text;
 use crate::run_id::RunId;
@@ -66,6 +67,9 @@ pub struct RunSideFile {
     pub errors: Option<PathBuf>,
     /// When it started.
     pub started: Timestamp,
+    /// What it needs from a person, while a call waits for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<Waiting>,
     /// When it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Timestamp>,

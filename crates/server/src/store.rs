@@ -47,7 +47,7 @@ pub use history::{history_exists, open_history, subagents_of};
 pub use import::{ImportCounts, ImportStep};
 pub use query::{FoundSession, SessionFilter};
 #[cfg(unix)]
-pub(crate) use query::{latest_start, status_now};
+pub(crate) use query::{latest_start, status_now, waiting_now};
 pub use remove::{Removal, RemovedSession};
 pub use row::{SessionDetails, SessionRow, SessionStatus, SourceKind, SourceRow};
 

@@ -56,6 +56,8 @@ mod run_shapes;
 #[cfg(unix)]
 mod run_stderr;
 #[cfg(unix)]
+mod run_waits;
+#[cfg(unix)]
 mod run_words;
 #[cfg(unix)]
 mod same_file;

@@ -310,6 +310,7 @@ impl<W: RunWorld> RunLoop<W> {
         let passed = self.world.now().saturating_duration_since(self.begun);
         self.side.change(|side| {
             side.status = status;
+            side.waiting = None;
             side.ended = Some(ended(side.started, Timestamp::now(), passed));
             side.exit = Some(exit);
             side.stopped_after_result = is_stopped;

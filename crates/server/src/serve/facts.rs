@@ -4,9 +4,11 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use streamfmt::core::event::Usage;
 use streamfmt::core::figures;
+use streamfmt::core::item::Waiting;
 use streamfmt::core::redact::Redactor;
 
 use super::html::{escaped, shown};
+use super::list::waits;
 use super::sessions::ServedSession;
 use crate::store::SessionFigures;
 
@@ -34,16 +36,19 @@ impl ReportedFigures {
     }
 }
 
-/// Returns the card as HTML, without unknown facts. `read`: the figures of the log, as far as it was read.
+/// Returns the card as HTML, without unknown facts. `read`: the figures of the log, as far as it was read. `waiting`: what a call needs
+/// from a person.
 pub(super) fn card(
     row: &ServedSession,
     read: &SessionFigures,
     reported: ReportedFigures,
+    waiting: Option<Waiting>,
     mut redactor: Option<&mut Redactor>,
 ) -> String {
     let stored = row.stored.as_deref();
     let mut said = |text: &str| shown(text, redactor.as_deref_mut());
     let mut rows: Vec<(&str, String)> = Vec::new();
+    rows.extend(waiting.filter(|_| row.is_live()).map(|waiting| ("Now", waits(waiting))));
     let agent = row.agent.as_deref().or(read.agent.as_deref());
     rows.extend(agent.map(|agent| ("Agent", said(agent))));
     let model = read.model.as_deref().or_else(|| stored?.model.as_deref());

@@ -2,9 +2,10 @@
 
 use serde::Deserialize;
 use streamfmt::core::figures;
+use streamfmt::core::item::Waiting;
 use streamfmt::core::redact::Redactor;
 
-use super::facts::{duration, time};
+use super::facts::{duration, second, time};
 use super::html::{escaped, in_query, shown};
 use super::page::{begin, end};
 use super::sessions::{ServedSession, SessionList};
@@ -68,7 +69,13 @@ pub(super) fn list(
     let found: Vec<&ServedSession> =
         rows.iter().filter(|row| query.fits(row, redactor.as_deref_mut())).collect();
     let running = rows.iter().filter(|row| row.is_live()).count();
-    let title = if running > 0 { format!("{running} running · sessions") } else { "Sessions".to_owned() };
+    let waiting = rows.iter().filter(|row| row.waiting.is_some()).count();
+    let title = match (waiting, running) {
+        (0, 0) => "Sessions".to_owned(),
+        (0, running) => format!("{running} running · sessions"),
+        (1, running) => format!("▲ 1 waits for you · {running} running · sessions"),
+        (waiting, running) => format!("▲ {waiting} wait for you · {running} running · sessions"),
+    };
     let mut html = begin(&title, "", base, tab);
     html.push_str("<header class=\"top\"><h1>Sessions</h1>");
     // The script of the page renews each part that has a name.
@@ -102,6 +109,7 @@ pub(super) fn list(
         let status = row.status.name();
         html.extend([format!("<tr data-id=\"{}\" data-status=\"{status}\"><td>", row.id)]);
         html.push_str(&badge(row.status));
+        html.push_str(&row.waiting.map(|waiting| format!(" {}", waits(waiting))).unwrap_or_default());
         html.extend([format!("</td><td><a href=\"{base}/sessions/{}\">{}</a>", row.id, said(&row.title))]);
         html.extend([format!("<br><span class=\"dim\">{}</span>", row.id)]);
         for (name, value) in &row.labels {
@@ -180,6 +188,18 @@ fn form(
         )]);
     }
     html.push_str("</nav>\n");
+}
+
+/// What a session needs from a person, and for how long: the script of the page counts on.
+pub(super) fn waits(waiting: Waiting) -> String {
+    let Waiting { waits_for, since } = waiting;
+    let since = since.map(|since| format!(" · <time class=\"since\" datetime=\"{}\"></time>", second(since)));
+    format!(
+        "<span class=\"waits\" data-waits=\"{}\"><span aria-hidden=\"true\">▲</span> waits for {}{}</span>",
+        waits_for.name(),
+        waits_for.words(),
+        since.unwrap_or_default()
+    )
 }
 
 /// A status as a badge.

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use streamfmt::core::entry::Entry;
-use streamfmt::core::item::{Id, Kind};
+use streamfmt::core::item::{Id, Kind, Waiting};
 use streamfmt::core::json::Record;
 use streamfmt::core::outline::{Node, Relation};
 use streamfmt::core::pipeline::{EntryChange, LivePace, Pipeline, Update};
@@ -305,6 +305,14 @@ impl<'a> SessionReader<'a> {
             if looked.elapsed() >= LOOK {
                 looked = Instant::now();
                 has_ended = sessions.status(&self.row.id).is_some_and(|status| !is_live(status));
+                let waits = self.pipeline.session().waiting_calls().next().is_some();
+                if waits
+                    && !has_ended
+                    && let Some(row) = sessions.find(&self.row.id)
+                {
+                    // The side file has the time at which it began to wait.
+                    self.row.waiting = row.waiting;
+                }
                 if has_ended && let Some(row) = sessions.find(&self.row.id) {
                     self.row = row;
                 }
@@ -400,6 +408,13 @@ impl<'a> SessionReader<'a> {
         text.drain(..=end);
     }
 
+    /// What a call needs from a person, and since when if the stream or the side file has a time.
+    fn waiting(&self) -> Option<Waiting> {
+        let (_, waiting) = self.pipeline.session().waiting_calls().next()?;
+        let since = waiting.since.or_else(|| self.row.waiting?.since);
+        Some(Waiting { since, ..waiting })
+    }
+
     /// Updates the facts if they may have changed.
     fn update_facts(&mut self, is_due: bool) {
         let is_soon = self.told.is_some_and(|told| told.elapsed() < FACTS);
@@ -409,7 +424,8 @@ impl<'a> SessionReader<'a> {
         self.told = Some(Instant::now());
         let read = self.collector.so_far(&self.pipeline);
         let reported = ReportedFigures::of(&self.row, &read);
-        let card = facts::card(&self.row, &read, reported, self.redactor.as_mut());
+        let waiting = self.waiting();
+        let card = facts::card(&self.row, &read, reported, waiting, self.redactor.as_mut());
         let overview = self.speller.fragments.overview(reported.duration_ms, reported.cost);
         let mut view = self.live.view();
         view.status = Some(self.row.status);
@@ -500,6 +516,7 @@ impl NodeSpeller {
                     match entry.kind {
                         Kind::Call => {
                             let id = entry.id.clone();
+                            let entry = with_wait(entry);
                             self.keep(entry, partial || answered == Some(false));
                             dirty.retain(|other| *other != id);
                             dirty.push(id);
@@ -574,6 +591,15 @@ impl NodeSpeller {
         kept.node.result = Some(entry);
         None
     }
+}
+
+/// Adds what a call needs from a person to its title.
+fn with_wait(mut call: Box<Entry>) -> Box<Entry> {
+    if let Some(Waiting { waits_for, .. }) = call.waiting {
+        let words = format!("▲ waits for {}", waits_for.words());
+        call.view.title.push("notice.warning", Text::clean_owned(words));
+    }
+    call
 }
 
 /// Writes a node into the view.

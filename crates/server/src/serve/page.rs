@@ -5,7 +5,7 @@ use streamfmt::core::redact::Redactor;
 
 use super::html::{escaped, shown};
 use super::list::badge;
-use super::sessions::ServedSession;
+use super::sessions::{ServedSession, is_live};
 use super::view::SessionView;
 use crate::path_text::path_text;
 use crate::store::{SourceKind, SourceRow, history_exists};
@@ -75,7 +75,13 @@ pub(super) fn page(
     let status = view.status.unwrap_or(row.status);
     let mut said = |text: &str| shown(text, redactor.as_deref_mut());
     let address = format!("{base}/sessions/{}", row.id);
-    let title = format!("{} · {}", status.name(), super::html::plain(&said(&row.title)));
+    // The side file may be older than what was read of the log: a run that has ended waits for nobody.
+    let waiting = row.waiting.filter(|_| is_live(status));
+    let state = waiting.map_or_else(
+        || status.name().to_owned(),
+        |waiting| format!("▲ waits for {}", waiting.waits_for.words()),
+    );
+    let title = format!("{state} · {}", super::html::plain(&said(&row.title)));
     let body = format!(
         " data-session=\"{}\" data-address=\"{address}\" data-hash=\"{}\" data-revision=\"{}\" data-profile=\"{}\"{}{}{}",
         row.id,

@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use jiff::Timestamp;
+use streamfmt::core::item::Waiting;
 
 use crate::path_text::path_text;
 use crate::run_id::RunId;
@@ -20,7 +21,7 @@ use crate::session_paths::SessionPaths;
 use crate::side_file::{RunSideFile, RunStatus};
 use crate::store::{
     FoundSession, SessionFilter, SessionRow, SessionStatus, SourceKind, SourceRow, Store, StoreError,
-    StoreNotice, history_exists, latest_start, status_now,
+    StoreNotice, history_exists, latest_start, status_now, waiting_now,
 };
 
 /// How long rows are cached.
@@ -37,6 +38,8 @@ const LARGEST: u64 = 1 << 20;
 pub(super) struct ServedSession {
     pub(super) id: RunId,
     pub(super) status: SessionStatus,
+    /// What it needs from a person, while a call waits for one.
+    pub(super) waiting: Option<Waiting>,
     pub(super) agent: Option<String>,
     pub(super) title: String,
     pub(super) folder: String,
@@ -73,6 +76,7 @@ impl ServedSession {
         Self {
             id: side.id.clone(),
             status,
+            waiting: waiting_now(side, status),
             agent: side.agent.clone().or_else(|| stored?.agent.clone()),
             title: title.map_or_else(|| shortened(&side.command.join(" ")), shortened),
             folder: path_text(&side.folder),
@@ -92,6 +96,7 @@ impl ServedSession {
         let title = row.title.clone().or_else(|| Some(row.command.join(" ")).filter(|it| !it.is_empty()));
         Self {
             status: row.status,
+            waiting: row.waiting,
             agent: row.agent.clone(),
             title: title.as_deref().map_or_else(|| id.to_string(), shortened),
             folder: row.folder.clone().unwrap_or_default(),

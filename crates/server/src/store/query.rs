@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
+use streamfmt::core::item::Waiting;
 
 use super::row::{
     self, COLUMNS, SOURCE_COLUMNS, SessionDetails, SessionRow, SessionStatus, SourceKind, SourceRow,
@@ -249,17 +250,20 @@ impl Store {
         if row.status == SessionStatus::Running
             && let (Ok(id), Some(recorder)) = (row.id.parse::<RunId>(), &row.recorder)
         {
-            row.status = self.state(&id, recorder);
+            (row.status, row.waiting) = self.state(&id, recorder);
         }
         row
     }
 
-    /// Returns the status of a run that is in progress according to its row.
-    fn state(&self, id: &RunId, recorder: &ProcessMark) -> SessionStatus {
+    /// Returns the status of a run that is in progress according to its row, and what it needs from a person.
+    fn state(&self, id: &RunId, recorder: &ProcessMark) -> (SessionStatus, Option<Waiting>) {
         match RunSideFile::read(&self.paths.side_file(id)) {
-            Ok(side) => self.state_of(&side),
-            Err(_) if recorder.is_alive() => SessionStatus::Running,
-            Err(_) => SessionStatus::Interrupted,
+            Ok(side) => {
+                let status = self.state_of(&side);
+                (status, waiting_now(&side, status))
+            }
+            Err(_) if recorder.is_alive() => (SessionStatus::Running, None),
+            Err(_) => (SessionStatus::Interrupted, None),
         }
     }
 
@@ -267,6 +271,12 @@ impl Store {
     pub(super) fn state_of(&self, side: &RunSideFile) -> SessionStatus {
         status_now(&self.paths, side)
     }
+}
+
+/// Returns what a run needs from a person: nothing, if it isn't in progress.
+pub(crate) fn waiting_now(side: &RunSideFile, status: SessionStatus) -> Option<Waiting> {
+    let is_live = matches!(status, SessionStatus::Running | SessionStatus::RunningElsewhere);
+    side.waiting.filter(|_| is_live)
 }
 
 /// Returns the current status of a run from its side file and lock, without the database.

@@ -185,7 +185,16 @@ impl ForeignRun {
 fn portable(side: RunSideFile) -> RunSideFile {
     let status = if side.status == RunStatus::Running { RunStatus::Interrupted } else { side.status };
     let recorder = ProcessMark { pid: 0, start: None, boot: None };
-    RunSideFile { status, recorder, process: None, log: PathBuf::new(), log_start: 0, errors: None, ..side }
+    RunSideFile {
+        status,
+        recorder,
+        process: None,
+        waiting: None,
+        log: PathBuf::new(),
+        log_start: 0,
+        errors: None,
+        ..side
+    }
 }
 
 /// Opens a file, if it is there and neither a link nor anything else that isn't a file.

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use rusqlite::Row;
 use serde::Serialize;
 use streamfmt::core::event::Usage;
+use streamfmt::core::item::Waiting;
 
 use crate::path_text::{self, text_path};
 use crate::side_file::{AgentExit, LogGap, ProcessMark, RunStatus};
@@ -20,6 +21,9 @@ pub struct SessionRow {
     pub id: String,
     /// Its status now.
     pub status: SessionStatus,
+    /// What a run in progress needs from a person, while a call waits for one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<Waiting>,
     /// The agent's product, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
@@ -229,6 +233,7 @@ pub(super) fn session(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
         command: parsed(json(7)?),
         labels: parsed(json(8)?),
         status: SessionStatus::stored(&row.get::<_, String>(9)?),
+        waiting: None,
         started: time(row.get(10)?),
         ended: row.get::<_, Option<i64>>(11)?.map(time),
         exit: json(12)?.and_then(|text| serde_json::from_str(&text).ok()),
@@ -265,6 +270,7 @@ pub(super) fn unknown(id: String, status: SessionStatus, started: Timestamp) -> 
         v: 1,
         id,
         status,
+        waiting: None,
         agent: None,
         agent_session: None,
         model: None,

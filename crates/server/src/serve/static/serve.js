@@ -186,9 +186,21 @@
     }
   };
 
+  /** What a call needs from a person, in words, while the session runs. */
+  const needed = () => {
+    const isRunning = !isDone && status.dataset.status === "running";
+    return isRunning ? $("facts").querySelector("[data-waits]")?.textContent.trim() : undefined;
+  };
+
   // --- What runs now, and for how long
   const begun = new Map();
   const tellNow = () => {
+    const waits = needed();
+    now.classList.toggle("waits", Boolean(waits));
+    if (waits) {
+      now.textContent = waits;
+      return;
+    }
     const open = [...nodes.querySelectorAll(":scope > .n[data-open]")].pop();
     for (const id of begun.keys()) if (id !== open?.id) begun.delete(id);
     if (isDone || !open || status.dataset.status !== "running") {
@@ -289,6 +301,9 @@
     });
   };
   const title = document.title.replace(/^[^·]*· /, "");
+  const tellTitle = () => {
+    document.title = `${needed()?.replace(/ · .*$/, "") ?? status.dataset.status} · ${title}`;
+  };
   const tellStatus = (name) => {
     if (!name || name === status.dataset.status) return;
     status.dataset.status = name;
@@ -300,7 +315,7 @@
     sign.textContent = signs[name] ?? "";
     badge.append(sign, ` ${name}`);
     status.replaceChildren(badge);
-    document.title = `${name} · ${title}`;
+    tellTitle();
   };
   const openFolds = (node) => [...node.querySelectorAll("details")].map(({ open }) => open);
   const handlers = {
@@ -337,6 +352,8 @@
       localize($("facts"));
       tick();
       tellStatus(name);
+      tellTitle();
+      tellNow();
     },
     response({ html }) {
       let section = $("response");
