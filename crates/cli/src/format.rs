@@ -28,6 +28,8 @@ use crate::folders::{all_session_folders, folders};
 use crate::input::{InputSource, OpenInput};
 use crate::live::LiveTerminal;
 use crate::message::{self, one_line, print, print_below, reason};
+#[cfg(unix)]
+use crate::notify::Notifier;
 use crate::output::InputsRead;
 use crate::output_paths::RunFiles;
 use crate::page_folder::Folder;
@@ -70,6 +72,9 @@ pub(crate) struct FormatRun<'a, 'w> {
     /// The figures of the input, for the row of a run in the store.
     #[cfg(unix)]
     figures: Option<FormattedFigures>,
+    /// Notifies of calls that wait for a person, if that is wanted.
+    #[cfg(unix)]
+    pub(crate) notifier: Option<Notifier>,
 }
 
 impl<'a, 'w> FormatRun<'a, 'w> {
@@ -96,6 +101,8 @@ impl<'a, 'w> FormatRun<'a, 'w> {
             is_again,
             #[cfg(unix)]
             figures: None,
+            #[cfg(unix)]
+            notifier: None,
         })
     }
 
@@ -411,6 +418,10 @@ impl<'a, 'w> FormatRun<'a, 'w> {
                 let _ = pipeline.push(&self.buffer[..count], &mut Nowhere);
             }
             source.note(pipeline, &self.buffer[..count]);
+            #[cfg(unix)]
+            if let Some(notifier) = &mut self.notifier {
+                notifier.look(pipeline.session());
+            }
         }
         if let Some(follower) = source.follower().filter(|_| self.outputs.take_text()) {
             let _ = follower.finish_side_files(pipeline, &mut self.outputs.main);

@@ -24,6 +24,8 @@ mod live;
 mod message;
 #[cfg(not(unix))]
 mod not_recorded;
+#[cfg(unix)]
+mod notify;
 mod output;
 mod output_paths;
 mod page_folder;

@@ -43,6 +43,11 @@ pub(crate) struct RunArgs {
     #[arg(long, help_heading = "Run")]
     pub(crate) allow_native: bool,
 
+    /// Ring the terminal's bell and send a notification (OSC 9) when the agent waits for you and when the run ends; only if standard
+    /// output is a terminal
+    #[arg(long, help_heading = "Run")]
+    pub(crate) notify: bool,
+
     /// End the processes that the agent leaves running
     #[arg(long, help_heading = "Run")]
     pub(crate) end_helpers: bool,

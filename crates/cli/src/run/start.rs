@@ -9,6 +9,7 @@ use std::rc::Rc;
 
 use jiff::Timestamp;
 use streamfmt::Files;
+use streamfmt_server::store::SessionStatus;
 use streamfmt_server::watchdog::Watchdog;
 use streamfmt_server::{
     RunEnd, RunId, RunRecorder, RunStatus, SessionPaths, StartFailure, SyncPolicy, claim,
@@ -25,6 +26,7 @@ use crate::folders::data_folder;
 use crate::format::{FormatRun, RunEngines};
 use crate::input::{InputSource, OpenInput};
 use crate::message::{print, reason, usable};
+use crate::notify::Notifier;
 use crate::output_paths::RunFiles;
 use crate::recorded::RecordedInput;
 use crate::signal::{Signals, is_hangup_ignored_for_certain};
@@ -140,18 +142,22 @@ pub(crate) fn run(mut options: RunArgs) -> Result<u8, u8> {
     }
     let row = RunRow::begin(data, id.clone());
     run.collect_figures();
+    run.notifier = Notifier::on_terminal().filter(|_| options.notify);
     let input = RecordedInput::new(feed, recording);
     let mut source = OpenInput::Recorded(Box::new(input));
     // The run continues whatever happens to the display.
     let shown = panic::catch_unwind(AssertUnwindSafe(|| {
         run.format_open(&InputSource::Agent { name, named }, &mut source);
-        let (figures, has_lost) = (run.take_figures(), run.has_lost_writes());
-        (run.finish().0, figures, has_lost)
+        let (figures, has_lost, notifier) = (run.take_figures(), run.has_lost_writes(), run.notifier.take());
+        (run.finish().0, figures, has_lost, notifier)
     }));
-    let (shown, figures, has_lost) = shown.unwrap_or((INTERNAL, None, false));
+    let (shown, figures, has_lost, notifier) = shown.unwrap_or((INTERNAL, None, false, None));
     let OpenInput::Recorded(input) = source else { return Ok(shown) };
     let end = input.finish();
     row.finish(figures);
+    if let Some(notifier) = notifier {
+        notifier.end(SessionStatus::from(end.status).name());
+    }
     if has_lost && end.is_log_whole {
         print("the agent could not save all of its session, but the log of this run is whole");
     }

@@ -1,11 +1,12 @@
-//! `run`: an agent that waits for a person. Other programs see it.
+//! `run`: an agent that waits for a person. Other programs see it, and `--notify` calls for attention.
 
 use serde_json::{Value, json};
 
 use crate::live::stream::{command as call, ends, result};
-use crate::program::{Running, until};
+use crate::program::{Running, contains, until};
 use crate::run::{agents, command, run, side_file};
 use crate::serve::{Served, ids};
+use crate::tty::Terminal;
 
 /// A call of a command, and the request for permission to run it.
 fn asked() -> String {
@@ -65,4 +66,35 @@ fn a_run_that_was_killed_while_it_waited_waits_no_longer() {
     assert_eq!(run(&folder, "run -- ./agent").code, Some(3));
     assert_eq!(side_file(&folder).get("waiting"), None);
     assert_eq!(listed(&folder).get("waiting"), None);
+}
+
+#[test]
+fn a_terminal_is_notified_when_the_agent_waits_and_when_it_has_ended() {
+    let waits = "\x07\x1b]9;streamfmt: waits for permission: Bash\x07";
+    for (options, script, sent) in [
+        ("--notify", "cat asked", &[waits, "\x07\x1b]9;streamfmt: run failed\x07"][..]),
+        ("--notify --live never", "cat asked", &[waits, "\x07\x1b]9;streamfmt: run failed\x07"]),
+        ("--notify", "cat rest", &["\x07\x1b]9;streamfmt: run done\x07"]),
+        ("", "cat asked", &[]),
+    ] {
+        let folder = agents(&[("agent", script)]);
+        folder.write("asked", asked());
+        folder.write("rest", asked() + &result("c-1", "made") + &ends());
+        let variables =
+            [("TERM", "xterm-256color"), ("STREAMFMT_BACKGROUND", "dark"), ("PATH", "/usr/bin:/bin")];
+        let home = folder.path("home");
+        let variables = [&variables[..], &[("HOME", home.to_str().unwrap())]].concat();
+        let mut terminal = Terminal::start(&folder, &format!("run {options} -- ./agent"), &variables, "");
+        terminal.until_end();
+        let screen = terminal.written();
+        assert_eq!(screen.matches('\x07').count(), 2 * sent.len(), "{options} {script}: {screen:?}");
+        for text in sent {
+            assert_eq!(screen.matches(text).count(), 1, "{options} {script}: {screen:?}");
+        }
+    }
+    // Nothing but a terminal takes notifications.
+    let folder = agents(&[("agent", "cat asked")]);
+    folder.write("asked", asked());
+    let outcome = run(&folder, "run --notify -- ./agent");
+    assert!(!contains(outcome.stdout.as_bytes(), "\x07"), "{outcome:?}");
 }
