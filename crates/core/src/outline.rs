@@ -86,6 +86,8 @@ pub struct Node {
     pub entry: Box<Entry>,
     /// The result, on a call that waited for it.
     pub result: Option<Box<Entry>>,
+    /// The revision ([`crate::pipeline::Pipeline::revision`]) at which it was last changed: its entry came, or its result.
+    pub revision: u64,
     /// How it relates to the node before it.
     pub relation: Relation,
     /// The sub-agent that it is inside of; only for writers that want agents.
@@ -135,7 +137,8 @@ pub struct Answer {
 impl<E: Into<Box<Entry>>> From<E> for Node {
     /// A node without a result or a sub-agent.
     fn from(entry: E) -> Self {
-        Self { entry: entry.into(), result: None, relation: Relation::Own, agent: None, starts: None }
+        let entry = entry.into();
+        Self { entry, result: None, revision: 0, relation: Relation::Own, agent: None, starts: None }
     }
 }
 
@@ -188,6 +191,8 @@ pub type TitleOf<'a> = &'a mut dyn FnMut(&Id) -> Option<Line>;
 pub struct Outline {
     pairs: Pairing,
     end: NodePlacement,
+    /// The current revision.
+    revision: u64,
 }
 
 /// The stages after pairing: relates each node to those before it, holds back the answer, nests, and joins notices.
@@ -238,7 +243,7 @@ impl Outline {
     /// An outline without entries.
     pub fn new(options: OutlineOptions) -> Self {
         let end = NodePlacement { options, ..NodePlacement::default() };
-        Self { pairs: Pairing::new(options), end }
+        Self { pairs: Pairing::new(options), end, revision: 0 }
     }
 
     /// Adds the next entry, in the order of completion, and appends the parts that it completes to `parts`.
@@ -248,14 +253,14 @@ impl Outline {
         title_of: TitleOf<'_>,
         parts: &mut Vec<DocumentPart>,
     ) {
-        let (Self { pairs, end }, mut entry) = (self, entry.into());
+        let (Self { pairs, end, revision }, mut entry) = (self, entry.into());
         if end.options.only_answer
             && entry.kind == Kind::Call
             && let Some(answer) = entry.answer.take()
         {
             entry = answer;
         }
-        let mut node = Node::from(entry);
+        let mut node = Node { revision: *revision, ..Node::from(entry) };
         // When the result is emitted, its call may be forgotten.
         let call = node.entry.call.as_ref().filter(|_| pairs.is_apart_from_call(&node.entry));
         if let Some(title) = call.and_then(&mut *title_of) {
@@ -275,7 +280,7 @@ impl Outline {
         if self.end.options.pairs {
             self.push(entry, title_of, parts);
         } else {
-            self.end.place(Node::from(entry), parts);
+            self.end.place(Node { revision: self.revision, ..Node::from(entry) }, parts);
         }
     }
 
@@ -288,7 +293,8 @@ impl Outline {
         let mut end = self.end.clone();
         let mut parts = Vec::new();
         let waiting = self.pairs.waiting().into_iter().cloned();
-        for node in waiting.chain(growing.into_iter().map(Node::from)) {
+        let growing = growing.into_iter().map(|entry| Node { revision: self.revision, ..Node::from(entry) });
+        for node in waiting.chain(growing) {
             end.node(node, title_of, &mut parts);
         }
         end.release(Release::All, &mut parts);
@@ -305,6 +311,11 @@ impl Outline {
     /// Sets whether turns end with an outcome: in a stream, not in a history.
     pub fn await_outcomes(&mut self, awaits: bool) {
         self.end.awaits_outcome = awaits;
+    }
+
+    /// Sets the revision of the entries that are added from now on.
+    pub fn set_revision(&mut self, revision: u64) {
+        self.revision = revision;
     }
 
     /// Notes that the input has ended within a turn, which therefore has no answer.
@@ -339,7 +350,7 @@ impl Outline {
 
     /// Ends the document: appends everything that waits to `parts`.
     pub fn end(&mut self, title_of: TitleOf<'_>, parts: &mut Vec<DocumentPart>) {
-        let Self { pairs, end } = self;
+        let Self { pairs, end, .. } = self;
         pairs.end(&mut |node| end.node(node, title_of, parts));
         end.finish(parts);
     }

@@ -42,10 +42,10 @@ use crate::formatter::{Formatter, Presentation};
 use crate::frame::Framer;
 use crate::item::Id;
 use crate::observer::Observer;
-use crate::outline::{DocumentHead, Node};
+use crate::outline::{DocumentHead, DocumentPart, Node};
 use crate::profile::Profile;
 use crate::session::{Facts, Session};
-use crate::writer::Writer;
+use crate::writer::{Wants, Writer};
 
 pub use crate::outline::{EntryChange, Update};
 pub use crate::report::Report;
@@ -69,6 +69,13 @@ pub enum Output {
         formatters: Vec<Box<dyn Formatter>>,
         /// Writes the entries.
         writer: Box<dyn Writer>,
+    },
+    /// The parts of a document, for an owner that writes them itself: see [`Pipeline::take_parts`].
+    Document {
+        /// Formatters, called in this order before the standard one.
+        formatters: Vec<Box<dyn Formatter>>,
+        /// How the owner wants the document arranged.
+        wants: Wants,
     },
     /// Updates of entries, for a sink that can change what it shows: see [`Pipeline::take_updates`].
     Updates {
@@ -305,7 +312,18 @@ impl Pipeline {
         self.session.main_mut().take_finished()
     }
 
-    /// Whether something has grown since the last [`Self::take_updates`].
+    /// Returns the parts of the document that have become final since the last call, in document order: for [`Output::Document`]. What
+    /// isn't final is in [`Self::open_nodes`]. Taken after each line, the parts of a line are the same in every process.
+    pub fn take_parts(&mut self) -> Vec<DocumentPart> {
+        self.session.main_mut().take_parts()
+    }
+
+    /// Whether an entry of the main output was completed since the last [`Self::open_nodes`].
+    pub fn has_changed(&self) -> bool {
+        self.session.main().has_changed
+    }
+
+    /// Whether something has grown since the last [`Self::take_updates`] or [`Self::open_nodes`].
     pub fn has_grown(&self) -> bool {
         self.session.outputs[0].has_grown()
     }

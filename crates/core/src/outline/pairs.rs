@@ -181,6 +181,7 @@ impl Pairing {
         *queue_bytes += bytes;
         let may_run = gathers && waiting.node.entry.action == Some(Action::Delegate);
         waiting.waits = may_run && !waiting.is_entered && !entry.is_failed();
+        waiting.node.revision = node.revision;
         waiting.node.result = Some(node.entry);
         None
     }

@@ -39,7 +39,9 @@ impl FormatStage {
             let item = self.growing_passage(&item);
             growing.extend(self.entries.growing_entry(&item, session).ok());
         }
+        let revision = self.entries.revision();
         let EntryStage { outline, chain, .. } = &mut self.entries;
+        outline.set_revision(revision);
         let mut nodes = outline.open_nodes(growing, &mut |call| chain.title_of(call, session));
         for node in nodes.iter_mut().filter(|node| node.entry.kind == Kind::Call && node.result.is_none()) {
             node.entry.wait(session.waiting(&node.entry.id));
@@ -53,6 +55,9 @@ impl FormatStage {
             let title = chain.title_of(id, session)?;
             Some(OpenAgent { call: id.clone(), title, agent, waiting: session.waiting(id) })
         });
-        OpenNodes { nodes, agents: agents.collect() }
+        let agents = agents.collect();
+        self.entries.mask_nodes(&mut nodes);
+        (self.entries.has_changed, self.entries.has_grown) = (false, false);
+        OpenNodes { nodes, agents }
     }
 }

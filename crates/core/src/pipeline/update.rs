@@ -157,7 +157,7 @@ impl FormatStage {
 
     /// Whether something has grown since updates were taken.
     pub(super) fn has_grown(&self) -> bool {
-        !self.entries.updates.grown.is_empty() || self.has_changed_trees()
+        !self.entries.updates.grown.is_empty() || self.entries.has_grown || self.has_changed_trees()
     }
 }
 

@@ -195,7 +195,8 @@ impl ScriptedWriter {
         if let Relation::Apart(title) = &mut relation {
             self.inner.spell_line(title);
         }
-        Node { entry, result, relation, agent: node.agent.clone(), starts: node.starts.clone() }
+        let (agent, starts) = (node.agent.clone(), node.starts.clone());
+        Node { entry, result, revision: node.revision, relation, agent, starts }
     }
 }
 

@@ -18,7 +18,7 @@ use crate::writer::{Wants, Writer};
 /// The kind of an [`Output`], without its formatters and its writer.
 #[derive(Clone, Copy)]
 pub(in super::super) enum OutputKind {
-    /// Text of a writer that wants these.
+    /// The parts of a document, for a writer that wants these.
     Writer(Wants),
     /// Updates for a sink that can change what it shows.
     Updates,
@@ -35,6 +35,7 @@ impl OutputKind {
             Output::Entries { formatters, writer } => {
                 (Self::Writer(writer.wants()), formatters, Some(writer))
             }
+            Output::Document { formatters, wants } => (Self::Writer(wants), formatters, None),
             Output::Updates { formatters } => (Self::Updates, formatters, None),
             Output::Items { formatters, writer } => (Self::Items, formatters, writer),
             Output::Nothing => (Self::Nothing, Vec::new(), None),

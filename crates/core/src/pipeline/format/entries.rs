@@ -9,7 +9,7 @@ use crate::contract::write_item;
 use crate::entry::{Block, Entry, View, any_block};
 use crate::formatter::{Observation, PluginFormatter, Presentation};
 use crate::item::{Fact, Id, Item, Kind, TurnStep};
-use crate::outline::{DocumentPart, Nest, Outline, OutlineOptions, Relation, TitleOf};
+use crate::outline::{DocumentPart, Nest, Node, Outline, OutlineOptions, Relation, TitleOf};
 use crate::pipeline::Output;
 use crate::pipeline::change_context::ChangeContext;
 use crate::pipeline::growing::TextEnd;
@@ -54,6 +54,12 @@ pub(in super::super) struct EntryStage {
     pub(in super::super) outline: Outline,
     /// Parts of the document that are about to be written.
     parts: Vec<DocumentPart>,
+    /// The parts that weren't taken yet, if the owner of the output writes them itself.
+    document: Option<Vec<DocumentPart>>,
+    /// Whether an entry was completed since the open nodes were last asked for.
+    pub(in super::super) has_changed: bool,
+    /// Whether an open item has grown since.
+    pub(in super::super) has_grown: bool,
     pub(in super::super) writer: OutputWriter,
     /// The heading that is waiting for the name of the model, if any.
     heading: Option<Box<WaitingHeading>>,
@@ -78,6 +84,7 @@ impl EntryStage {
         setup: OutputSetup,
         sink: Option<TextSink>,
     ) -> Self {
+        let document = matches!(output, Output::Document { .. }).then(Vec::new);
         let (output_kind, formatters, writer) = OutputKind::of(output);
         let wants_head = matches!(output_kind, OutputKind::Writer(wants) if wants.head);
         let mut chain = FormatterChain::new(profile, output_kind, formatters, setup.presentation);
@@ -86,6 +93,9 @@ impl EntryStage {
             setup,
             outline: Outline::new(shape(&chain.profile, output_kind, setup.may_wait)),
             parts: Vec::new(),
+            document,
+            has_changed: false,
+            has_grown: false,
             writer: OutputWriter::new(writer, sink, setup.holds_head),
             chain,
             heading: None,
@@ -120,10 +130,9 @@ impl EntryStage {
 
     /// Notes that an open item has grown.
     pub(super) fn grow(&mut self, id: &Id, session: &Session) {
-        if self.takes_updates()
-            && self.updates.grow(id)
-            && let (Some(redactor), Some(item)) = (&mut self.chain.redactor, session.open_item(id))
-        {
+        let is_shown = if self.takes_updates() { self.updates.grow(id) } else { self.document.is_some() };
+        self.has_grown |= self.document.is_some();
+        if is_shown && let (Some(redactor), Some(item)) = (&mut self.chain.redactor, session.open_item(id)) {
             // Masked ids are numbered in the order in which they appear, whenever updates are taken.
             redactor.id(&mut item.id.clone());
         }
@@ -344,6 +353,7 @@ impl EntryStage {
         if let Some(head) = &mut self.head {
             head.show(&entry);
         }
+        self.has_changed = true;
         match self.chain.output_kind {
             OutputKind::Writer(_) => {
                 self.outlined(context, |outline, title_of, parts| {
@@ -365,13 +375,18 @@ impl EntryStage {
         context: &mut ChangeContext<'_>,
         work: impl FnOnce(&mut Outline, TitleOf<'_>, &mut Vec<DocumentPart>),
     ) {
-        let Self { chain, outline, parts, writer, report, .. } = self;
+        let revision = self.revision();
+        let Self { chain, outline, parts, document, writer, report, .. } = self;
         outline.await_outcomes(report.awaits_outcome);
+        outline.set_revision(revision);
         work(outline, &mut |call| chain.title_of(call, context.session), parts);
         for mut part in parts.drain(..) {
             // Masked last: the outline needs the ids to relate entries.
             chain.redactor.iter_mut().for_each(|redactor| mask(&mut part, redactor));
-            writer.part(&part, context.out);
+            match document {
+                Some(document) => document.push(part),
+                None => writer.part(&part, context.out),
+            }
         }
         for kind in outline.take_left_out() {
             // These items were counted as shown.
@@ -380,6 +395,20 @@ impl EntryStage {
             *items = items.saturating_sub(1);
             shown.retain(|_, count| *count > 0);
             *hidden.entry("filter".to_owned()).or_default() += 1;
+        }
+    }
+
+    /// See [`Pipeline::take_parts`](crate::pipeline::Pipeline::take_parts).
+    pub(in super::super) fn take_parts(&mut self) -> Vec<DocumentPart> {
+        self.document.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Masks the ids in nodes that the owner of the output writes itself.
+    pub(in super::super) fn mask_nodes(&mut self, nodes: &mut [Node]) {
+        if let (Some(redactor), true) = (&mut self.chain.redactor, self.document.is_some()) {
+            for node in nodes {
+                mask_node(node, redactor);
+            }
         }
     }
 
@@ -518,12 +547,16 @@ fn mask(part: &mut DocumentPart, redactor: &mut Redactor) {
         redactor.id(call);
     }
     for node in part.nodes_mut() {
-        if let Relation::Apart(title) = &mut node.relation {
-            // An id, if the call has no title. A title is masked already.
-            redactor.uncounted(|redactor| redactor.line(title));
-        }
-        redactor.ids_of(&mut node.entry);
-        node.result.iter_mut().for_each(|result| redactor.ids_of(result));
+        mask_node(node, redactor);
     }
     part.copies_mut().iter_mut().for_each(|node| redactor.ids_of(&mut node.entry));
+}
+
+fn mask_node(node: &mut Node, redactor: &mut Redactor) {
+    if let Relation::Apart(title) = &mut node.relation {
+        // An id, if the call has no title. A title is masked already.
+        redactor.uncounted(|redactor| redactor.line(title));
+    }
+    redactor.ids_of(&mut node.entry);
+    node.result.iter_mut().for_each(|result| redactor.ids_of(result));
 }
