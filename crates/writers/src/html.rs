@@ -20,6 +20,7 @@ mod contents;
 mod folds;
 mod fragment;
 mod head;
+mod highlights;
 mod index;
 mod out;
 mod prose;
@@ -38,7 +39,7 @@ use streamfmt_core::item::{Action, Kind};
 use streamfmt_core::outline::{Answer, DocumentHead, Nest, Node, Relation};
 use streamfmt_core::writer::{HeadWriter, Order, Wants, Writer};
 
-pub use self::fragment::HtmlFragments;
+pub use self::fragment::{HtmlFragments, HtmlRow};
 pub use self::index::IndexedPage;
 
 use self::block::HtmlBlocks;
@@ -62,9 +63,12 @@ const LEVELS: [&str; 9] = ["", " l1", " l2", " l3", " l4", " l5", " l6", " l7", 
 const OPEN_FAILURE: usize = 60;
 
 /// Writes entries as an HTML page.
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 #[derive(Debug, Default)]
 pub struct Html {
     options: PageOptions,
+    /// Whether headings of a model's text keep their levels, instead of those below the page's.
+    keeps_levels: bool,
     buffer: String,
     is_begun: bool,
     /// Whether the activity has ended.
@@ -156,7 +160,8 @@ impl Html {
     }
 
     fn body(&self, blocks: &[Block], out: &mut HtmlOut<'_>) {
-        HtmlBlocks { out, options: &self.options }.blocks(blocks);
+        let Self { options, keeps_levels, .. } = self;
+        HtmlBlocks { out, options, keeps_levels: *keeps_levels }.blocks(blocks);
     }
 
     /// Writes an entry, with its result if it is a call.
@@ -330,8 +335,13 @@ impl Html {
 
     /// Writes the answer, without a heading that equals the title of the page.
     fn write_answer(&self, answer: &Answer, title: &str, out: &mut HtmlOut<'_>) {
-        let of = |kind: Kind| answer.nodes.iter().filter(move |node| node.entry.kind == kind);
         out.raw("<section id=\"answer\" aria-labelledby=\"h-answer\"><h2 id=\"h-answer\">Answer</h2>\n");
+        self.answer_body(answer, title, out);
+        out.raw("</section>\n");
+    }
+
+    fn answer_body(&self, answer: &Answer, title: &str, out: &mut HtmlOut<'_>) {
+        let of = |kind: Kind| answer.nodes.iter().filter(move |node| node.entry.kind == kind);
         let totals = of(Kind::Notice).filter(|node| node.is_of_answer());
         of(Kind::Outcome).chain(totals).for_each(|node| self.outcome(&node.entry, out));
         let is_reply = |node: &&Node| node.entry.kind == Kind::Reply || node.entry.is_in_tree();
@@ -370,7 +380,7 @@ impl Html {
             self.time(entry, &anchor, out);
             out.raw("</div>\n");
         }
-        out.raw(if is_in_tree { "</div>\n</section>\n" } else { "</section>\n" });
+        out.raw(if is_in_tree { "</div>\n" } else { "" });
     }
 
     fn outcome(&self, entry: &Entry, out: &mut HtmlOut<'_>) {

@@ -23,6 +23,8 @@ const MAX_FOLDS: usize = 64;
 pub(super) struct HtmlBlocks<'b, 'p> {
     pub(super) out: &'b mut HtmlOut<'p>,
     pub(super) options: &'b PageOptions,
+    /// Whether headings of a model's text keep their levels.
+    pub(super) keeps_levels: bool,
 }
 
 /// The number of lines above a failure that are shown of a long output.
@@ -75,7 +77,11 @@ impl HtmlBlocks<'_, '_> {
                 // Line feeds of the user are kept. Those of a model follow Markdown.
                 let is_typed = role.text_layout() == TextLayout::Typed;
                 let breaks = if is_typed { LineBreaks::Kept } else { LineBreaks::Flowing };
-                prose::write(self.out, text, breaks);
+                if self.keeps_levels && !is_typed {
+                    prose::write_alone(self.out, text);
+                } else {
+                    prose::write(self.out, text, breaks);
+                }
             }
             Block::Code { text, lang, start, role } => self.code(text, lang.as_deref(), *start, *role),
             Block::Diff { hunks, path } => self.diff(hunks, path.as_deref()),

@@ -125,7 +125,7 @@ impl ListedPrompt {
 }
 
 /// Returns the sum of the numbers in the spans of a role: `+12`.
-fn changed(title: &Line, role: Role) -> u64 {
+pub(super) fn changed(title: &Line, role: Role) -> u64 {
     let spans = title.spans().filter(|span| span.role == role);
     let numbers = spans.filter_map(|span| {
         let digits: String = span.text().chars().filter(char::is_ascii_digit).collect();

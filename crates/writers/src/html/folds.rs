@@ -102,7 +102,8 @@ impl Html {
         }
     }
 
-    fn turn_end(&self, entry: &Entry, number: usize, out: &mut HtmlOut<'_>) {
+    /// Writes the rule at the end of a turn that isn't the last.
+    pub(super) fn turn_end(&self, entry: &Entry, number: usize, out: &mut HtmlOut<'_>) {
         let view = &entry.view;
         let is_failed = entry.is_failed();
         let anchor = begin_entry(entry, &["outcome turn", failed(is_failed)], out);

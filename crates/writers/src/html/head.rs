@@ -27,11 +27,7 @@ impl Html {
         out.within("<header class=\"top\"><h1>", title, "</h1>");
         write_facts(head, title, out);
         if let Some(entry) = &kept.session {
-            let anchor = page::anchor(entry.id.as_str());
-            out.raw_parts(&["<details class=\"fold\" id=\"", &anchor, "\"><summary>Session</summary>"]);
-            block::paragraph(out, &entry.view.title);
-            self.body(&entry.view.body, out);
-            out.raw("</details>");
+            self.session_fold(entry, out);
         }
         out.raw("</header>\n");
         Self::begin_main(out);
@@ -41,6 +37,15 @@ impl Html {
         self.timeline.write(Some(head), out);
         kept.contents.write(out);
         Self::begin_activity(self.has_activity, out);
+    }
+
+    /// Writes the heading of the first session, folded.
+    pub(super) fn session_fold(&self, entry: &Entry, out: &mut HtmlOut<'_>) {
+        let anchor = page::anchor(entry.id.as_str());
+        out.raw_parts(&["<details class=\"fold\" id=\"", &anchor, "\"><summary>Session</summary>"]);
+        block::paragraph(out, &entry.view.title);
+        self.body(&entry.view.body, out);
+        out.raw("</details>");
     }
 }
 
