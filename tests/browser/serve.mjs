@@ -158,7 +158,7 @@ const scenarios = {
       await seen(page, "cargo test");
       assert.equal(await page.locator("#response").count(), 0, "no response yet");
       assert.match(await page.title(), /^running/);
-      await page.waitForFunction(() => /^Bash · \d+s$/.test(document.querySelector("#now").textContent));
+      await page.waitForFunction(() => /^Bash cargo test · \d+s$/.test(document.querySelector("#now").textContent));
       const other = await context.newPage();
       await other.goto(page.url());
       first.go(1);
@@ -177,8 +177,9 @@ const scenarios = {
         assert.match(await text(one, "#facts"), /TURNS\s+2/i);
         assert.match(await one.title(), /^done/);
         assert.equal(await count(one, "It grows and grows."), 1, "once");
-        assert.ok(await one.evaluate(() => document.querySelector("#response").compareDocumentPosition(document.querySelector("#activity")) & 4), "above the log");
+        assert.ok(await one.evaluate(() => document.querySelector("#response").getBoundingClientRect().bottom <= document.querySelector("#overview").getBoundingClientRect().top), "the answer first");
         assert.equal(await text(one, "#now"), "");
+        assert.ok(await one.evaluate(() => (scrollTo(0, 1e6), document.querySelector("#status").getBoundingClientRect().top >= 0)), "the status stays in view");
       }
       assert.ok(await page.evaluate(() => document.querySelector("[data-tool=Bash] details").open), "what was unfolded stays so");
       await page.reload();
@@ -196,6 +197,7 @@ const scenarios = {
       server.child.kill("SIGKILL");
       await server.child.over;
       await page.waitForFunction(() => /^disconnected since/.test(document.querySelector("#connection").innerText));
+      assert.ok(await page.evaluate(() => document.querySelector("#session").matches(".lost") && document.querySelector("#connection").getBoundingClientRect().top < 60), "in red, in view");
       go(1);
       const again = await serve();
       assert.equal(again.origin, server.origin, "the same address");
@@ -206,6 +208,7 @@ const scenarios = {
       for (const event of ["EVT1", "EVT2", "EVT3"]) assert.equal(await count(page, event), 1, event);
       assert.ok(await page.evaluate(() => window.stays), "without a reload");
       assert.ok(await page.locator("#connection").isHidden());
+      assert.equal(await page.locator("#session.lost").count(), 0);
     });
   },
 

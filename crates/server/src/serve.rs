@@ -26,7 +26,6 @@ mod page;
 mod patience;
 mod routes;
 mod sessions;
-mod spool;
 mod view;
 
 use std::io;

@@ -15,6 +15,8 @@ mod database_session;
 mod figures;
 mod history;
 mod import;
+#[cfg(unix)]
+mod node_table;
 mod orphans;
 mod query;
 mod recorded_elsewhere;
@@ -45,6 +47,8 @@ pub use check::StoreProblem;
 pub use figures::{CountedFrom, CountedMessages, FiguresCollector, SessionFigures, SessionOutcome};
 pub use history::{history_exists, open_history, subagents_of};
 pub use import::{ImportCounts, ImportStep};
+#[cfg(unix)]
+pub(crate) use node_table::{NodeTable, TableNode};
 pub use query::{FoundSession, SessionFilter};
 #[cfg(unix)]
 pub(crate) use query::{latest_start, status_now, waiting_now};

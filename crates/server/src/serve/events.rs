@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::fmt::Write;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -17,6 +18,7 @@ use tokio::time::timeout;
 
 use super::hub::Reading;
 use super::view::{ReaderPosition, SessionView, ViewEvent};
+use crate::store::StoreError;
 
 /// The first bytes of a stream: they make the browser report that it is open.
 const READY: &str = ": ready\n\n";
@@ -98,15 +100,15 @@ impl StreamForm {
         pace: StreamPace,
         reader: &mut ReaderPosition,
         out: &mut String,
-    ) -> bool {
-        let is_left_behind = view.is_left_behind(reader, pace.behind, pace.patience, Instant::now());
-        match self {
+    ) -> Result<bool, StoreError> {
+        let is_left_behind = view.is_left_behind(reader, pace.behind, pace.patience, Instant::now())?;
+        Ok(match self {
             Self::Changes if is_left_behind => {
                 spell(&resync(view), hash, out);
                 true
             }
             Self::Changes => {
-                let events = view.take(reader, pace.chunk);
+                let events = view.take(reader, pace.chunk)?;
                 for event in &events {
                     spell(event, hash, out);
                 }
@@ -115,7 +117,7 @@ impl StreamForm {
             // This format has no way to start over, so the stream breaks off.
             Self::Lines if is_left_behind => true,
             Self::Lines => {
-                let (lines, is_done) = view.take_lines(reader, pace.chunk);
+                let (lines, is_done) = view.take_lines(reader, pace.chunk)?;
                 for line in lines {
                     // A carriage return would end the line as well.
                     out.extend(["data: ", &line.replace('\r', "␍"), "\n\n"]);
@@ -125,7 +127,7 @@ impl StreamForm {
                 }
                 is_done
             }
-        }
+        })
     }
 }
 
@@ -145,36 +147,30 @@ pub(super) fn changes(
     pace: StreamPace,
     stop: watch::Receiver<bool>,
 ) -> Response {
-    let live = &reading.live;
-    let mut text = String::from(READY);
     let ReplayStart::After(since) = start else {
-        spell(&resync(&live.view()), &live.hash, &mut text);
+        let revision = reading.live.state().revision;
+        let mut text = String::from(READY);
+        let event = ViewEvent { name: "resync", revision, data: json!({"v": 1}) };
+        spell(&event, &reading.live.hash, &mut text);
         return with_headers(Body::from(text));
     };
-    let view = live.view();
-    if !view.card.is_empty() {
-        // The facts also change without a line, so a reader may lack them although it has every revision.
-        spell(&ViewEvent { revision: since, ..view.facts_event() }, &live.hash, &mut text);
-    }
-    drop(view);
-    stream(reading, StreamForm::Changes, since, text, pace, stop)
+    stream(reading, StreamForm::Changes, since, pace, stop)
 }
 
 /// The lines of a session as a stream: `data:` each, then `event: done`.
 pub(super) fn lines(reading: Reading, pace: StreamPace, stop: watch::Receiver<bool>) -> Response {
-    stream(reading, StreamForm::Lines, 0, READY.to_owned(), pace, stop)
+    stream(reading, StreamForm::Lines, 0, pace, stop)
 }
 
 fn stream(
     reading: Reading,
     form: StreamForm,
     since: u64,
-    first: String,
     pace: StreamPace,
     stop: watch::Receiver<bool>,
 ) -> Response {
     let (send, pieces) = mpsc::channel(1);
-    tokio::spawn(async move { send_all(&reading, form, since, first, pace, stop, send).await });
+    tokio::spawn(async move { send_all(&reading, form, since, pace, stop, send).await });
     with_headers(Body::new(BodyPieces(pieces)))
 }
 
@@ -183,7 +179,6 @@ async fn send_all(
     reading: &Reading,
     form: StreamForm,
     since: u64,
-    mut text: String,
     pace: StreamPace,
     mut stop: watch::Receiver<bool>,
     send: mpsc::Sender<Bytes>,
@@ -192,9 +187,24 @@ async fn send_all(
     let mut changes = live.changes();
     let mut reader = ReaderPosition::at(since);
     let mut last_sent = Instant::now();
+    let mut text = READY.to_owned();
+    let mut is_first = matches!(form, StreamForm::Changes);
     loop {
         changes.borrow_and_update();
-        let is_done = form.spell(&live.view(), &live.hash, pace, &mut reader, &mut text);
+        let (shared, begun, says_facts) = (Arc::clone(live), text, std::mem::take(&mut is_first));
+        // The view is on the disk, and its session may be writing to it.
+        let spelled = tokio::task::spawn_blocking(move || {
+            let (view, mut text, mut reader) = (shared.view(), begun, reader);
+            if says_facts && !view.card.is_empty() {
+                // The facts also change without a line, so a reader may lack them although it has every revision.
+                spell(&ViewEvent { revision: since, ..view.facts_event() }, &shared.hash, &mut text);
+            }
+            let is_done = form.spell(&view, &shared.hash, pace, &mut reader, &mut text)?;
+            Ok::<_, StoreError>((text, reader, is_done))
+        });
+        // Without its view, a stream breaks off.
+        let Ok(Ok((written, position, is_done))) = spelled.await else { return };
+        (text, reader) = (written, position);
         let is_all = text.len() < pace.chunk;
         if !text.is_empty() {
             last_sent = Instant::now();

@@ -6,12 +6,15 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use super::live::LiveSession;
 use super::looks::SessionLook;
 use super::sessions::{KnownSessions, ServedSession};
 use crate::run_id::RunId;
+
+/// The most pipelines at a time that are read for one answer each.
+const SINGLE: usize = 2;
 
 /// Limits on the number and lifetime of pipelines.
 #[derive(Clone, Copy, Debug)]
@@ -68,6 +71,8 @@ pub(super) struct Hub {
     limits: HubLimits,
     /// Rings when a reader leaves.
     left: Arc<Notify>,
+    /// Limits those that are read for one answer.
+    single: Arc<Semaphore>,
     report: fn(&str),
 }
 
@@ -76,21 +81,32 @@ pub(super) struct Reading {
     pub(super) live: Arc<LiveSession>,
     readers: Arc<Mutex<ReaderCount>>,
     rings: Arc<Notify>,
+    /// The place of a pipeline that ends with this reader.
+    single: Option<OwnedSemaphorePermit>,
 }
 
 impl Reading {
+    /// Whether the pipeline ends with this reader: what it shows doesn't grow.
+    pub(super) fn is_single(&self) -> bool {
+        self.single.is_some()
+    }
+
     fn of(pipeline: &KnownPipeline, rings: &Arc<Notify>) -> Self {
         lock(&pipeline.readers).now += 1;
         Self {
             live: Arc::clone(&pipeline.live),
             readers: Arc::clone(&pipeline.readers),
             rings: Arc::clone(rings),
+            single: None,
         }
     }
 }
 
 impl Drop for Reading {
     fn drop(&mut self) {
+        if self.is_single() {
+            self.live.stop();
+        }
         let mut readers = lock(&self.readers);
         readers.now -= 1;
         readers.left = Instant::now();
@@ -101,7 +117,8 @@ impl Drop for Reading {
 
 impl Hub {
     pub(super) fn new(sessions: Arc<KnownSessions>, limits: HubLimits, report: fn(&str)) -> Self {
-        Self { sessions, known: Mutex::default(), limits, left: Arc::default(), report }
+        let single = Arc::new(Semaphore::new(SINGLE));
+        Self { sessions, known: Mutex::default(), limits, left: Arc::default(), single, report }
     }
 
     /// Returns the pipeline of a session, and starts it if needed. Fails if there are too many, or if no thread can be started.
@@ -118,15 +135,27 @@ impl Hub {
         }
     }
 
+    /// Like [`Self::open`], for one answer. If there are too many pipelines, this one is read for that answer alone.
+    pub(super) async fn open_once(&self, row: &ServedSession, look: SessionLook) -> io::Result<Reading> {
+        match self.try_open(row, &look) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            opened => return opened,
+        }
+        let place = tokio::time::timeout(self.limits.wait, Arc::clone(&self.single).acquire_owned()).await;
+        let Ok(Ok(place)) = place else { return Err(io::ErrorKind::WouldBlock.into()) };
+        let live = LiveSession::start(Arc::clone(&self.sessions), row, look, self.report)?;
+        let readers = Arc::new(Mutex::new(ReaderCount { now: 0, left: Instant::now() }));
+        let mut reading = Reading::of(&KnownPipeline { live, readers }, &self.left);
+        reading.single = Some(place);
+        Ok(reading)
+    }
+
     fn try_open(&self, row: &ServedSession, look: &SessionLook) -> io::Result<Reading> {
         let key = PipelineKey { id: row.id.clone(), log: row.log.clone(), hash: look.hash.clone() };
         let mut known = lock(&self.known);
         if let Some(pipeline) = known.get(&key) {
-            let has_failed = {
-                let view = pipeline.live.view();
-                view.has_problem() && view.is_done
-            };
-            if !has_failed {
+            let state = pipeline.live.state();
+            if !(state.has_problem && state.is_done) {
                 return Ok(Reading::of(pipeline, &self.left));
             }
             // Its log may be readable now.

@@ -113,7 +113,7 @@ pub(super) fn list(
         html.extend([format!("</td><td><a href=\"{base}/sessions/{}\">{}</a>", row.id, said(&row.title))]);
         html.extend([format!("<br><span class=\"dim\">{}</span>", row.id)]);
         for (name, value) in &row.labels {
-            html.extend([format!(" <span class=\"label\">{}={}</span>", said(name), said(value))]);
+            html.extend([format!(" <span class=\"tag\">{}={}</span>", said(name), said(value))]);
         }
         html.extend(["</td><td>", &said(row.agent.as_deref().unwrap_or("")), "</td><td class=\"path\">"]);
         // A long path may break after its slashes.

@@ -96,8 +96,7 @@ impl KnownLooks {
         // A profile that names this writer itself consists of lines.
         let has_lines = own.resolved().tree.get("writer").is_some()
             && own.own_writer().is_some_and(|writer| writer.live == LiveForm::Rows);
-        let engine =
-            if has_lines { own } else { builder().profile(profile).writer("html").build()?.updating() };
+        let engine = if has_lines { own } else { builder().profile(profile).writer("html").build()? };
         let mut hash = Sha256::new();
         hash.update(env!("CARGO_PKG_VERSION"));
         hash.update([0, u8::from(masks), u8::from(has_lines), 0]);
@@ -180,7 +179,7 @@ fn write_style(theme: &Theme, appearance: Appearance, out: &mut String) {
     );
     out.push_str(if appearance == Appearance::Dark { DARK } else { LIGHT });
     if let Some(ground) = ground.and_then(hex) {
-        let _ = writeln!(out, "  --bg: {ground}; --code: {ground}; --terminal: {ground};");
+        let _ = writeln!(out, "  --bg: {ground}; --code: {ground};");
     }
     if let Some(text) = theme.style("text").fg.and_then(hex) {
         let _ = writeln!(out, "  --text: {text};");
@@ -204,9 +203,9 @@ fn write_style(theme: &Theme, appearance: Appearance, out: &mut String) {
 
 /// The base colours of a dark and of a light page, independent of the browser's preference.
 const DARK: &str = "  --bg: #0d1014; --card: #14181e; --line: #2c3038; --text: #e4e7ec; --dim: #a0a8b5; --faint: #939ba8; --code: #090c10; \
---shade: #fff3; --sel: #232c42; --terminal: #090c10;\n";
+--shade: #fff3; --sel: #232c42;\n";
 const LIGHT: &str = "  --bg: #fbfbfc; --card: #ffffff; --line: #e3e5ea; --text: #1c1f26; --dim: #5d6470; --faint: #626975; --code: #f5f6f8; \
---shade: #1c1f2628; --sel: #e8eefc; --terminal: #f5f6f8;\n";
+--shade: #1c1f2628; --sel: #e8eefc;\n";
 
 fn hex(color: Color) -> Option<String> {
     color.rgb().map(|[red, green, blue]| format!("#{red:02x}{green:02x}{blue:02x}"))

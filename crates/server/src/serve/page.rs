@@ -6,9 +6,9 @@ use streamfmt::core::redact::Redactor;
 use super::html::{escaped, shown};
 use super::list::badge;
 use super::sessions::{ServedSession, is_live};
-use super::view::SessionView;
+use super::view::{PageNodes, SessionView};
 use crate::path_text::path_text;
-use crate::store::{SourceKind, SourceRow, history_exists};
+use crate::store::{SourceKind, SourceRow, StoreError, history_exists};
 
 /// The most nodes on a page.
 pub(super) const NODES: usize = 500;
@@ -30,6 +30,8 @@ pub(super) struct PageChoice<'a> {
     pub(super) has_log: bool,
     pub(super) base: &'a str,
     pub(super) hash: &'a str,
+    /// Whether the session is read for this page alone, which therefore doesn't grow.
+    pub(super) is_single: bool,
 }
 
 /// The beginning of a page.
@@ -68,11 +70,11 @@ pub(super) fn page(
     view: &SessionView,
     choice: &PageChoice<'_>,
     mut redactor: Option<&mut Redactor>,
-) -> Option<String> {
-    let (nodes, older) =
-        if view.is_caught_up { view.nodes(choice.before, NODES)? } else { (Vec::new(), None) };
+) -> Result<Option<String>, StoreError> {
+    let found = if view.is_caught_up { view.page(choice.before, NODES)? } else { Some(PageNodes::default()) };
+    let Some(nodes) = found else { return Ok(None) };
     let base = choice.base;
-    let status = view.status.unwrap_or(row.status);
+    let status = view.status;
     let mut said = |text: &str| shown(text, redactor.as_deref_mut());
     let address = format!("{base}/sessions/{}", row.id);
     // The side file may be older than what was read of the log: a run that has ended waits for nobody.
@@ -88,34 +90,43 @@ pub(super) fn page(
         choice.hash,
         view.settled(),
         choice.profile,
-        if view.is_done || !view.is_caught_up { " data-done=\"\"" } else { "" },
+        if view.is_done || !view.is_caught_up || choice.is_single { " data-done=\"\"" } else { "" },
         if choice.before.is_some() { " data-older=\"\"" } else { "" },
         choice.tab,
     );
     let mut html = begin(&title, choice.theme.unwrap_or(""), base, &body);
     html.extend([format!("<a id=\"back\" href=\"{base}/\">← All sessions</a>\n")]);
-    html.push_str("<header id=\"session\" class=\"top\"><h1>");
-    html.push_str(&said(&row.title));
     html.extend([format!(
-        "</h1><p class=\"facts\"><code>{}</code> <span id=\"status\" data-status=\"{}\">{}</span> <span id=\"now\"></span></p>",
-        row.id,
+        "<header id=\"session\"><div class=\"line\"><span id=\"status\" data-status=\"{}\">{}</span> <h1>",
         status.name(),
         badge(status)
     )]);
-    html.push_str("<p id=\"connection\" role=\"status\" hidden></p>");
-    html.push_str("</header>\n<section id=\"facts\" aria-label=\"Facts\">");
+    html.push_str(&said(&row.title));
+    html.extend([format!(
+        "</h1> <span id=\"now\"></span> <span id=\"connection\" role=\"status\" hidden></span> <code>{}</code></div>",
+        row.id
+    )]);
+    html.extend(["<p id=\"failure\"", if view.failure.is_some() { ">" } else { " hidden>" }]);
+    html.push_str(view.failure.as_deref().unwrap_or_default());
+    html.push_str("</p><div id=\"tools\" role=\"search\" hidden></div></header>\n<section id=\"facts\" aria-label=\"Facts\">");
     html.push_str(&view.facts());
     html.push_str("</section>\n");
     if let Some(response) = &view.response {
-        html.push_str("<section id=\"response\" aria-labelledby=\"h-response\"><h2 id=\"h-response\">Response</h2>\n<div class=\"reply\">");
+        html.push_str(
+            "<section id=\"response\" aria-labelledby=\"h-response\"><h2 id=\"h-response\">Answer</h2>\n",
+        );
         html.push_str(response);
-        html.push_str("</div></section>\n");
+        html.push_str("</section>\n");
     }
     html.push_str(
         "<section id=\"activity\" aria-labelledby=\"h-activity\"><h2 id=\"h-activity\">Activity</h2>\n",
     );
     choices(choice, &address, &mut html);
-    html.push_str("<div id=\"tools\" role=\"search\" hidden></div>\n<div id=\"terminal\">\n");
+    if choice.is_single && !view.is_done {
+        html.push_str(
+            "<p class=\"problem\" role=\"status\">Too many sessions are open, so this page doesn't follow its own: close a tab, and reload.</p>\n",
+        );
+    }
     if !view.is_caught_up {
         let whole = row.log.metadata().map_or(0, |about| about.len().saturating_sub(row.log_start));
         let whole = row.log_bytes.unwrap_or(whole);
@@ -125,7 +136,7 @@ pub(super) fn page(
             &*figures::size(whole)
         )]);
     }
-    if let Some(older) = older {
+    if let Some(older) = nodes.first {
         let query = query(choice);
         html.extend([format!(
             "<p id=\"older\"><a rel=\"prev\" href=\"{address}?before={older}{query}\">Older: {} in all</a></p>\n",
@@ -133,7 +144,7 @@ pub(super) fn page(
         )]);
     }
     html.push_str("<div id=\"nodes\">\n");
-    html.extend(nodes);
+    html.extend(nodes.html);
     html.push_str("</div>\n<p id=\"none\" hidden>Nothing here matches.</p>\n");
     if choice.before.is_some() {
         html.extend([format!(
@@ -141,7 +152,7 @@ pub(super) fn page(
             query(choice)
         )]);
     }
-    html.push_str("</div></section>\n");
+    html.push_str("</section>\n");
     let name = if row.is_history { "History" } else { "Raw log" };
     html.extend([
         "<section id=\"log-file\" aria-labelledby=\"h-log\"><h2 id=\"h-log\">",
@@ -166,7 +177,7 @@ pub(super) fn page(
         choice.key
     )]);
     end(&mut html);
-    Some(html)
+    Ok(Some(html))
 }
 
 fn query(choice: &PageChoice<'_>) -> String {

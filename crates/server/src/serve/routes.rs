@@ -37,7 +37,7 @@ use super::list::{ListQuery, list};
 use super::looks::{KnownLooks, OLDER, SessionLook, USUAL};
 use super::page::{PageChoice, page};
 use super::sessions::ServedSession;
-use super::view::node_hash;
+use super::view::{ViewState, node_hash};
 use crate::run_id::RunId;
 use crate::store::open_history;
 
@@ -304,17 +304,19 @@ impl Site {
         })
     }
 
-    /// Opens a session in a profile.
+    /// Opens a session in a profile. `once`: for one answer, which is given even if too many are open.
     async fn open(
         self: &Arc<Self>,
         row: &ServedSession,
         profile: &str,
         visitor: &Visitor,
+        once: bool,
     ) -> Result<Reading, HttpRefusal> {
         let (site, profile, visitor) = (Arc::clone(self), profile.to_owned(), visitor.clone());
         // Reads settings and plugins.
         let look = in_background(move || site.look(&profile, &visitor)).await??;
-        self.hub.open(row, look).await.map_err(|error| {
+        let opened = if once { self.hub.open_once(row, look).await } else { self.hub.open(row, look).await };
+        opened.map_err(|error| {
             let reason = match error.kind() {
                 io::ErrorKind::WouldBlock => {
                     "too many sessions are open at the same time; close a tab, or try later".to_owned()
@@ -369,8 +371,8 @@ async fn session(
     let row = site.row(&id).await?;
     let profile = chosen(query.profile).unwrap_or_else(|| USUAL.to_owned());
     let theme = chosen(query.theme);
-    let reading = site.open(&row, &profile, &visitor).await?;
-    reading.live.caught_up(PAGE_READ).await;
+    let reading = site.open(&row, &profile, &visitor, true).await?;
+    reading.live.caught_up(if reading.is_single() { READ } else { PAGE_READ }).await;
     let unknown = || HttpRefusal::new(StatusCode::NOT_FOUND, "no entry of this id");
     let before = chosen(query.before).map(|id| node_hash(&id).ok_or_else(unknown)).transpose()?;
     let response = in_background(move || {
@@ -390,10 +392,16 @@ async fn session(
             has_log: !site.masks(&visitor),
             base: &site.guard.base,
             hash: &reading.live.hash,
+            is_single: reading.is_single(),
         };
         let sources = site.hub.sessions.sources(&row.id);
         let view = reading.live.view();
-        let page = page(&row, &sources, &view, &choice, redactor.as_mut()).ok_or_else(unknown)?;
+        let page = page(&row, &sources, &view, &choice, redactor.as_mut());
+        let page = page.map_err(|error| {
+            let reason = format!("the page can't be read: {error}");
+            HttpRefusal::new(StatusCode::INTERNAL_SERVER_ERROR, reason)
+        })?;
+        let page = page.ok_or_else(unknown)?;
         let mut response = html(page);
         if !view.is_caught_up {
             response.headers_mut().insert(header::REFRESH, HeaderValue::from_static("1"));
@@ -420,12 +428,10 @@ async fn session_events(
     let query = bad_query(query)?;
     let row = site.row(&id).await?;
     let profile = chosen(query.profile);
-    let reading = site.open(&row, profile.as_deref().unwrap_or(USUAL), &visitor).await?;
+    let reading = site.open(&row, profile.as_deref().unwrap_or(USUAL), &visitor, false).await?;
     reading.live.caught_up(READ).await;
-    let (end, revision) = {
-        let view = reading.live.view();
-        (view.is_done.then_some(view.revision), view.revision)
-    };
+    let ViewState { revision, is_done, .. } = reading.live.state();
+    let end = is_done.then_some(revision);
     let last = headers.get("last-event-id").map(|last| last.to_str().unwrap_or(""));
     let start = match last {
         Some(last) => match last.rsplit_once(':').map(|(hash, revision)| (hash, revision.parse::<u64>())) {
@@ -454,7 +460,7 @@ async fn older_log(
     Path(id): Path<String>,
 ) -> Result<Response, HttpRefusal> {
     let row = site.row(&id).await?;
-    let reading = site.open(&row, OLDER, &visitor).await?;
+    let reading = site.open(&row, OLDER, &visitor, false).await?;
     Ok(events::lines(reading, site.pace, site.stop.clone()))
 }
 
@@ -553,9 +559,10 @@ async fn static_file(
 ) -> Result<Response, HttpRefusal> {
     let unknown = || HttpRefusal::new(StatusCode::NOT_FOUND, "no such file");
     let (kind, text) = match &*name {
-        "page.css" => (CSS, HtmlFragments::STYLE.into()),
+        // The answer has another id than in a file: dashboards look for this one.
+        "page.css" => (CSS, HtmlFragments::STYLE.replace("#answer", "#response").into()),
         "serve.css" => (CSS, STYLE.into()),
-        "page.js" => (JS, HtmlFragments::SCRIPT.into()),
+        "page.js" => (JS, HtmlFragments::SCRIPT.replace("#answer", "#response").into()),
         "serve.js" => (JS, SCRIPT.into()),
         "icon.svg" => ("image/svg+xml", ICON.into()),
         name => {

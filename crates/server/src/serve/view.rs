@@ -1,206 +1,97 @@
-//! The formatted state of a session and its changes since any revision, shared by all readers.
+//! A session as its readers see it: the final nodes of the document, and after them those that may still change.
 //!
-//! Nothing is queued for a reader: its position is a number in the log of changes, from which it takes what came since. A slow reader
-//! therefore gets the newest state and costs no memory.
+//! Final nodes are only ever added, to a table on the disk. The others are few, and are replaced as a whole. Each change has a number, which
+//! orders the events of readers that are connected, and a revision, from which a reader goes on that comes back, even to another process.
+//! Nothing is queued for a reader: it takes what came since its last change. A slow reader therefore gets the newest state and costs no
+//! memory.
+//!
+//! A node keeps the revision at which its content came, also if it is final only later: so a reader that has seen it doesn't get it again,
+//! even if the whole session is read anew meanwhile.
 
-use std::collections::{BTreeSet, HashMap};
-use std::ops::Bound;
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use streamfmt::writer::html::HtmlRow;
 
-use super::spool::{NodeSpool, RowSpool, SpoolPlace};
-use crate::store::SessionStatus;
+use crate::store::{NodeTable, SessionStatus, StoreError, TableNode};
 
-/// The number of nodes at the end of the document whose paths are kept in memory. Only these can be replaced, dropped, or get nodes inside.
-const RECENT: usize = 32_768;
-/// The most unfinished nodes before those, which can be replaced as well. The later half is kept: more calls than a session completes.
-const MAX_UNFINISHED: usize = 8_192;
+/// How many points are remembered at which readers may go on. Of more, every second of the older ones is forgotten: a reader then gets
+/// some changes again.
+const MAX_POINTS: usize = 4_096;
+/// How many removed nodes are remembered for readers that come back.
+const MAX_DROPPED: usize = 1_024;
 
-/// The position of a node in the document: its place at the top level, then in each call that contains it. Most nodes are at the top level.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct NodePath {
-    first: u32,
-    #[expect(clippy::box_collection, reason = "a thin pointer: there may be a million of these")]
-    inside: Option<Box<Vec<u32>>>,
-}
-
-impl NodePath {
-    /// The path of a node at the top level.
-    pub(super) fn of(place: u32) -> Self {
-        Self { first: place, inside: None }
-    }
-
-    /// The path of a node below this one.
-    pub(super) fn within(&self, places: &[u32]) -> Self {
-        let mut inside = self.inside.clone().unwrap_or_default();
-        inside.extend_from_slice(places);
-        Self { first: self.first, inside: Some(inside) }
-    }
-
-    fn depth(&self) -> usize {
-        self.inside.as_ref().map_or(0, |inside| inside.len())
-    }
-}
-
-/// The kind of a change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ViewChange {
-    /// A node was added or replaced.
-    Put,
-    /// A node was removed.
-    Drop,
-    Facts,
-    Response,
-    Done,
-    /// Superseded by a later change.
-    Outdated,
-}
-
-/// A change, as a row of the log of changes. The number of the row orders the changes of one revision.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct ChangeRow {
-    change: ViewChange,
+/// When something changed last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Change {
+    number: u64,
     revision: u64,
-    /// The node that changed.
-    hash: u64,
-    /// Its HTML, and the number of calls that contain it.
-    place: SpoolPlace,
-    depth: u8,
-    /// Its position in [`OlderNodes`], once it is there.
-    older: Option<u64>,
+    /// The last revision of which a reader has everything when it has the changes before this one.
+    complete: u64,
 }
 
-impl ChangeRow {
-    const CHANGES: [ViewChange; 6] = [
-        ViewChange::Put,
-        ViewChange::Drop,
-        ViewChange::Facts,
-        ViewChange::Response,
-        ViewChange::Done,
-        ViewChange::Outdated,
-    ];
-
-    fn pack(self) -> [u64; 5] {
-        let kind = self.change as u64 | u64::from(self.depth) << 8 | u64::from(self.place.length) << 32;
-        [kind, self.revision, self.hash, self.place.offset, self.older.unwrap_or(u64::MAX)]
-    }
-
-    fn unpack([kind, revision, hash, offset, older]: [u64; 5]) -> Self {
-        let change = Self::CHANGES.get((kind & 0xff) as usize).copied().unwrap_or(ViewChange::Outdated);
-        let place = SpoolPlace { offset, length: (kind >> 32) as u32 };
-        let older = Some(older).filter(|older| *older != u64::MAX);
-        Self { change, revision, hash, place, depth: (kind >> 8 & 0xff) as u8, older }
+impl Change {
+    fn of(node: &TableNode) -> Self {
+        Self { number: node.change, revision: node.revision, complete: node.complete }
     }
 }
 
-/// All changes, in order.
-#[derive(Debug, Default)]
-struct ChangeLog(RowSpool<5>);
-
-impl ChangeLog {
-    fn push(&mut self, row: ChangeRow) -> u64 {
-        self.0.push(row.pack())
-    }
-
-    fn get(&self, number: u64) -> Option<ChangeRow> {
-        self.0.get(number).map(ChangeRow::unpack)
-    }
-
-    /// Marks a change as superseded.
-    fn outdate(&mut self, number: u64) {
-        self.edit(number, |row| row.change = ViewChange::Outdated);
-    }
-
-    fn edit(&mut self, number: u64, edit: impl FnOnce(&mut ChangeRow)) {
-        let Some(mut row) = self.get(number) else { return };
-        edit(&mut row);
-        // If it can't be written, readers get the older state before the newer one.
-        let _ = self.0.set(number, row.pack());
-    }
-
-    /// The number of the first change after a revision.
-    fn behind(&self, revision: u64) -> u64 {
-        self.0.partition_point(|row| ChangeRow::unpack(*row).revision <= revision)
-    }
-
-    /// The current changes from a number on.
-    fn from(&self, number: u64) -> impl Iterator<Item = (u64, ChangeRow)> {
-        let rows = self.0.from(number).map(|(number, row)| (number, ChangeRow::unpack(row)));
-        rows.filter(|(_, row)| row.change != ViewChange::Outdated)
-    }
-
-    /// The last change of a node, searched from the end.
-    fn last_of(&self, hash: u64) -> Option<ChangeRow> {
-        let rows = self.0.before(self.0.len()).map(|(_, row)| ChangeRow::unpack(row));
-        rows.into_iter()
-            .find(|row| row.hash == hash && matches!(row.change, ViewChange::Put | ViewChange::Drop))
-    }
-}
-
-/// One of the last [`RECENT`] nodes of the document.
-#[derive(Debug)]
-struct RecentNode {
-    path: NodePath,
-    /// The number of its last change.
-    change: u64,
-    is_open: bool,
-}
-
-/// The nodes before the recent ones, in document order. There can be millions, so they are kept in files.
-#[derive(Debug, Default)]
-struct OlderNodes {
-    /// The number of the last change of each.
-    changes: RowSpool<1>,
-    /// How many of them were removed.
-    dropped: u64,
-    /// Those that aren't finished, with their last change.
-    unfinished: HashMap<u64, (NodePath, u64)>,
-}
-
-impl OlderNodes {
-    /// Keeps an unfinished node. If there are too many, the earlier half stays as it is.
-    fn keep_unfinished(&mut self, hash: u64, path: NodePath, change: u64) {
-        if self.unfinished.len() >= MAX_UNFINISHED {
-            let mut paths: Vec<NodePath> = self.unfinished.values().map(|(path, _)| path.clone()).collect();
-            let (_, half, _) = paths.select_nth_unstable(MAX_UNFINISHED / 2);
-            self.unfinished.retain(|_, (path, _)| *path >= *half);
-        }
-        self.unfinished.insert(hash, (path, change));
-    }
+/// What readers are told of the state of a session without its view.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct ViewState {
+    /// The number of the last change.
+    pub(super) change: u64,
+    /// The revision of the last line, or of the end.
+    pub(super) revision: u64,
+    /// Whether the end of the log was reached once.
+    pub(super) is_caught_up: bool,
+    /// Whether the session has ended and all of it was read.
+    pub(super) is_done: bool,
+    /// Whether there is a problem with the log.
+    pub(super) has_problem: bool,
 }
 
 /// A session as its readers see it.
-#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct SessionView {
-    /// The last nodes by hash, and in document order.
-    recent: HashMap<u64, RecentNode>,
-    order: BTreeSet<(NodePath, u64)>,
-    older: OlderNodes,
-    changes: ChangeLog,
-    spool: NodeSpool,
+    nodes: NodeTable,
+    /// The nodes that may still change, in document order.
+    open: Vec<TableNode>,
+    /// The nodes that were removed.
+    dropped: VecDeque<(Change, u64)>,
+    /// The number of the last change.
+    change: u64,
+    /// The last complete revision.
+    complete: u64,
+    /// Changes up to which a revision is complete.
+    points: Vec<Change>,
     /// Whether nodes are lines of text, which become HTML only when they are read.
     pub(super) has_lines: bool,
     /// The number of the last applied line.
     pub(super) revision: u64,
     /// Bytes of the log read so far.
     pub(super) read: u64,
-    /// Whether an item has grown since updates were taken: this revision isn't complete.
-    pub(super) is_growing: bool,
     /// Whether the end of the log was reached once.
     pub(super) is_caught_up: bool,
     /// Whether the session has ended and all of it was read.
     pub(super) is_done: bool,
-    pub(super) status: Option<SessionStatus>,
+    pub(super) status: SessionStatus,
     /// The card of facts, as HTML.
     pub(super) card: String,
-    card_changed: Option<u64>,
+    card_changed: Option<Change>,
+    /// The plan, the changed files and the failures, as HTML.
+    pub(super) highlights: String,
+    /// The reason of a failure, as HTML.
+    pub(super) failure: Option<String>,
     /// The timeline and the prompts, as HTML.
     pub(super) overview: String,
-    /// The final response, as HTML.
+    /// The heading of the first session, as HTML.
+    pub(super) session: String,
+    /// The answer, as HTML.
     pub(super) response: Option<String>,
-    response_changed: Option<u64>,
+    response_changed: Option<Change>,
+    done: Option<Change>,
     /// A problem with the log, as HTML.
     problem: Option<String>,
 }
@@ -208,10 +99,12 @@ pub(super) struct SessionView {
 /// The position of a reader.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReaderPosition {
-    /// The number of the next change, once it was found.
-    next: Option<u64>,
-    /// The revision of the last event: revisions never decrease.
-    last: u64,
+    /// The revision that it had when it came.
+    since: u64,
+    /// The number of the last change that it has, once it got one.
+    last: Option<u64>,
+    /// The revision of its last event: revisions never decrease.
+    revision: u64,
     /// Whether it had every change at some time.
     was_up_to_date: bool,
     /// Since when it has been far behind.
@@ -221,8 +114,22 @@ pub(super) struct ReaderPosition {
 impl ReaderPosition {
     /// The position after a revision.
     pub(super) fn at(revision: u64) -> Self {
-        Self { next: None, last: revision, was_up_to_date: false, behind_since: None }
+        Self { since: revision, last: None, revision, was_up_to_date: false, behind_since: None }
     }
+
+    /// The revision after which it lacks changes. What comes once it is up to date is new to it.
+    fn lacks_after(&self) -> u64 {
+        if self.was_up_to_date { 0 } else { self.since }
+    }
+}
+
+/// The nodes of a page.
+#[derive(Debug, Default)]
+pub(super) struct PageNodes {
+    /// The HTML of each.
+    pub(super) html: Vec<String>,
+    /// The id of the first one, if there are more before it.
+    pub(super) first: Option<String>,
 }
 
 /// An event for a reader.
@@ -234,124 +141,137 @@ pub(super) struct ViewEvent {
     pub(super) data: Value,
 }
 
+/// Something that a reader lacks.
+enum Lacking<'a> {
+    Node { before: Option<u64>, after: Option<u64>, node: &'a TableNode },
+    Dropped(u64),
+    Facts,
+    Response,
+    Done,
+}
+
 impl SessionView {
     /// An empty view. `has_lines`: whether its nodes are lines of text.
-    pub(super) fn new(has_lines: bool, status: SessionStatus) -> Self {
-        Self { has_lines, status: Some(status), ..Self::default() }
-    }
-
-    fn change(&mut self, change: ViewChange) -> u64 {
-        let place = SpoolPlace::default();
-        self.changes.push(ChangeRow {
-            change,
-            revision: self.revision,
-            hash: 0,
-            place,
-            depth: 0,
-            older: None,
+    pub(super) fn new(has_lines: bool, status: SessionStatus) -> Result<Self, StoreError> {
+        Ok(Self {
+            nodes: NodeTable::new()?,
+            open: Vec::new(),
+            dropped: VecDeque::new(),
+            change: 0,
+            complete: 0,
+            points: Vec::new(),
+            has_lines,
+            revision: 0,
+            read: 0,
+            is_caught_up: false,
+            is_done: false,
+            status,
+            card: String::new(),
+            card_changed: None,
+            highlights: String::new(),
+            failure: None,
+            overview: String::new(),
+            session: String::new(),
+            response: None,
+            response_changed: None,
+            done: None,
+            problem: None,
         })
     }
 
-    /// Adds or replaces a node.
-    pub(super) fn put(&mut self, hash: u64, path: NodePath, html: &str) {
-        let place = match self.spool.put(html) {
-            Ok(place) => place,
-            Err(error) => {
-                let why = streamfmt::problem::reason(&error);
-                self.set_problem(super::html::escaped(&format!("a part can't be kept: {why}")));
-                return;
+    /// Numbers a change that happens now.
+    fn changed(&mut self, revision: u64) -> Change {
+        self.change += 1;
+        Change { number: self.change, revision, complete: self.complete }
+    }
+
+    /// Adds a final node. Rows of entries in it that were shown before are replaced by it.
+    pub(super) fn add(&mut self, row: HtmlRow) -> Result<(), StoreError> {
+        let ids: Vec<u64> = row.anchors.iter().filter_map(|anchor| node_hash(anchor)).collect();
+        let shown = ids.first().and_then(|id| self.open.iter().position(|node| node.id == *id));
+        let shown = shown.map(|at| self.open.remove(at));
+        self.open.retain(|node| !ids.contains(&node.id));
+        let revision = row.revision;
+        let node = self.node(row, ids.first().copied(), shown, revision);
+        self.nodes.push(&node)
+    }
+
+    /// Replaces the nodes that may still change, or were final only in part.
+    pub(super) fn set_open(&mut self, rows: Vec<HtmlRow>) {
+        let mut before = std::mem::take(&mut self.open);
+        for row in rows {
+            let id = row.anchors.first().and_then(|anchor| node_hash(anchor));
+            let shown = before.iter().position(|node| Some(node.id) == id).map(|at| before.remove(at));
+            let revision = row.revision;
+            let node = self.node(row, id, shown, revision);
+            self.open.push(node);
+        }
+        for node in before {
+            self.drop_node(node.id);
+        }
+    }
+
+    fn drop_node(&mut self, id: u64) {
+        let change = self.changed(self.revision);
+        if self.dropped.len() == MAX_DROPPED {
+            self.dropped.pop_front();
+        }
+        self.dropped.push_back((change, id));
+    }
+
+    /// Makes a node of a row. If it is `shown` already and doesn't differ, that isn't a change. `revision`: that of its content.
+    fn node(
+        &mut self,
+        row: HtmlRow,
+        id: Option<u64>,
+        shown: Option<TableNode>,
+        revision: Option<u64>,
+    ) -> TableNode {
+        let HtmlRow { depth, is_open, html, .. } = row;
+        let id = id.unwrap_or_else(|| self.nodes.len().wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        if let Some(shown) = shown {
+            if (&shown.html, shown.is_open, shown.depth) == (&html, is_open, depth) {
+                return shown;
             }
-        };
-        let is_open = !self.has_lines && html.starts_with(OPEN);
-        let depth = u8::try_from(path.depth()).unwrap_or(u8::MAX);
-        let older = self.older.unfinished.get(&hash).map(|(_, change)| *change);
-        let older = older.and_then(|change| self.outdate(change)?.older);
-        let row = ChangeRow { change: ViewChange::Put, revision: self.revision, hash, place, depth, older };
-        let change = self.changes.push(row);
-        if let Some(older) = older {
-            self.replace_older(older, hash, change, is_open);
+            let newer = revision.filter(|revision| *revision > shown.revision);
+            let Change { number: change, revision, complete } = self.changed(newer.unwrap_or(self.revision));
+            return TableNode { id, change, revision, complete, depth, is_open, html };
+        }
+        let Change { number: change, revision, complete } = self.changed(revision.unwrap_or(self.revision));
+        TableNode { id, change, revision, complete, depth, is_open, html }
+    }
+
+    /// Adds a line, of a profile that writes lines.
+    pub(super) fn add_line(&mut self, line: &str) -> Result<(), StoreError> {
+        let Change { number, revision, complete } = self.changed(self.revision);
+        let id = self.nodes.len() + 1;
+        let html = line.to_owned();
+        self.nodes.push(&TableNode { id, change: number, revision, complete, html, ..TableNode::default() })
+    }
+
+    /// Notes that everything up to a revision is shown.
+    pub(super) fn complete(&mut self, revision: u64) {
+        if revision <= self.complete {
             return;
         }
-        if let Some(before) = self.recent.insert(hash, RecentNode { path: path.clone(), change, is_open }) {
-            self.changes.outdate(before.change);
-            self.order.remove(&(before.path, hash));
+        self.complete = revision;
+        if self.points.last().is_some_and(|last| last.number == self.change) {
+            self.points.pop();
         }
-        self.order.insert((path, hash));
-        self.keep_recent();
-    }
-
-    fn outdate(&mut self, change: u64) -> Option<ChangeRow> {
-        let row = self.changes.get(change);
-        self.changes.outdate(change);
-        row
-    }
-
-    /// Records the new change of an older node.
-    fn replace_older(&mut self, at: u64, hash: u64, change: u64, is_open: bool) {
-        // If it can't be written, the page shows the state before.
-        let _ = self.older.changes.set(at, [change]);
-        if !is_open {
-            self.older.unfinished.remove(&hash);
-        } else if let Some((_, last)) = self.older.unfinished.get_mut(&hash) {
-            *last = change;
+        self.points.push(Change { number: self.change, revision, complete: revision });
+        if self.points.len() > MAX_POINTS {
+            let mut at = 0;
+            self.points.retain(|_| {
+                at += 1;
+                at > MAX_POINTS / 2 || at % 2 == 0
+            });
         }
-    }
-
-    /// Moves the first of the recent nodes to the older ones when there are too many.
-    fn keep_recent(&mut self) {
-        while self.order.len() > RECENT
-            && let Some((path, hash)) = self.order.pop_first()
-            && let Some(node) = self.recent.remove(&hash)
-        {
-            let at = self.older.changes.push([node.change]);
-            self.changes.edit(node.change, |row| row.older = Some(at));
-            if node.is_open {
-                self.older.keep_unfinished(hash, path, node.change);
-            }
-        }
-    }
-
-    /// Removes a node.
-    pub(super) fn remove(&mut self, hash: u64) {
-        let before = match self.recent.remove(&hash) {
-            Some(node) => {
-                self.order.remove(&(node.path, hash));
-                node.change
-            }
-            None => match self.older.unfinished.remove(&hash) {
-                Some((_, change)) => change,
-                None => return,
-            },
-        };
-        let Some(row) = self.outdate(before) else { return };
-        let change =
-            self.changes.push(ChangeRow { change: ViewChange::Drop, revision: self.revision, ..row });
-        if let Some(at) = row.older {
-            self.older.dropped += 1;
-            self.replace_older(at, hash, change, false);
-        }
-    }
-
-    /// The path of a node that is recent or unfinished.
-    pub(super) fn path(&self, hash: u64) -> Option<&NodePath> {
-        let recent = self.recent.get(&hash).map(|node| &node.path);
-        recent.or_else(|| self.older.unfinished.get(&hash).map(|(path, _)| path))
-    }
-
-    /// The top-level place of the last node.
-    pub(super) fn last_place(&self) -> u32 {
-        self.order.last().map_or(0, |(path, _)| path.first)
     }
 
     /// Sets the problem with the log. `problem` is HTML.
     pub(super) fn set_problem(&mut self, problem: String) {
         self.problem = Some(problem);
         self.facts_changed();
-    }
-
-    /// Whether there is a problem with the log.
-    pub(super) fn has_problem(&self) -> bool {
-        self.problem.is_some()
     }
 
     /// Sets the card of facts.
@@ -361,159 +281,159 @@ impl SessionView {
     }
 
     fn facts_changed(&mut self) {
-        if let Some(before) = self.card_changed.take() {
-            self.changes.outdate(before);
-        }
-        self.card_changed = Some(self.change(ViewChange::Facts));
+        self.card_changed = Some(self.changed(self.revision));
     }
 
-    /// Sets the final response.
+    /// Sets the answer.
     pub(super) fn set_response(&mut self, html: String) {
         self.response = Some(html);
-        if let Some(before) = self.response_changed.take() {
-            self.changes.outdate(before);
-        }
-        self.response_changed = Some(self.change(ViewChange::Response));
+        self.response_changed = Some(self.changed(self.revision));
     }
 
     /// Marks the session as complete.
     pub(super) fn end(&mut self) {
         self.is_done = true;
-        self.is_growing = false;
-        self.change(ViewChange::Done);
+        self.is_caught_up = true;
+        self.done = Some(self.changed(self.revision));
+        self.complete(self.revision);
     }
 
     /// The last complete revision.
     pub(super) fn settled(&self) -> u64 {
-        self.revision - u64::from(self.is_growing && self.revision > 0)
+        self.complete
     }
 
-    /// A number that differs after each change.
-    pub(super) fn stamp(&self) -> u64 {
-        self.changes.0.len()
+    /// What is told to all readers.
+    pub(super) fn state(&self) -> ViewState {
+        let Self { change, revision, is_caught_up, is_done, .. } = *self;
+        ViewState { change, revision, is_caught_up, is_done, has_problem: self.problem.is_some() }
     }
 
     /// The number of nodes.
     pub(super) fn len(&self) -> u64 {
-        self.order.len() as u64 + self.older.changes.len() - self.older.dropped
+        self.nodes.len() + self.open.len() as u64
     }
 
-    /// The HTML of the last `most` nodes, or of the last before a node, and the id of the first of them if there are more before it.
-    /// `None` if that node doesn't exist.
-    pub(super) fn nodes(&self, before: Option<u64>, most: usize) -> Option<(Vec<String>, Option<String>)> {
-        let (mut end, mut older) = (Bound::Unbounded, self.older.changes.len());
-        if let Some(hash) = before {
-            if let Some(node) = self.recent.get(&hash) {
-                end = Bound::Excluded((node.path.clone(), hash));
+    /// The last `most` nodes, or the last before a node. `None` if that node doesn't exist.
+    pub(super) fn page(&self, before: Option<u64>, most: usize) -> Result<Option<PageNodes>, StoreError> {
+        let (mut open, mut end) = (&self.open[..], self.nodes.len() + 1);
+        if let Some(id) = before {
+            if let Some(at) = open.iter().position(|node| node.id == id) {
+                open = &open[..at];
+            } else if let Some(place) = self.nodes.place_of(id)? {
+                (open, end) = (&[], place);
             } else {
-                let row = self.changes.last_of(hash).filter(|row| row.change == ViewChange::Put)?;
-                older = row.older?;
-                // No recent node comes before it, so the range of recent ones is empty.
-                end = Bound::Excluded((NodePath::of(0), 0));
+                return Ok(None);
             }
         }
-        let recent = self.order.range((Bound::Unbounded, end)).rev();
-        let recent = recent.filter_map(|(_, hash)| self.changes.get(self.recent.get(hash)?.change));
-        let mut rows = recent.chain(self.older_before(older));
-        let mut nodes: Vec<ChangeRow> = rows.by_ref().take(most).collect();
-        let has_older = rows.next().is_some();
-        nodes.reverse();
-        let first = nodes.first().filter(|_| has_older).map(|row| node_id(row.hash));
-        Some((nodes.iter().map(|row| self.html(row)).collect(), first))
+        let open = &open[open.len().saturating_sub(most)..];
+        let nodes = self.nodes.before(end, most - open.len())?;
+        let left = self.len().min(end - 1 + open.len() as u64) - (nodes.len() + open.len()) as u64;
+        let first = nodes.first().or(open.first()).filter(|_| left > 0).map(|node| node_id(node.id));
+        let html = nodes.iter().chain(open).map(|node| self.html(node)).collect();
+        Ok(Some(PageNodes { html, first }))
     }
 
-    /// The older nodes before a position, the last first.
-    fn older_before(&self, place: u64) -> impl Iterator<Item = ChangeRow> {
-        let rows = self.older.changes.before(place).filter_map(|(_, [change])| self.changes.get(change));
-        rows.filter(|row| row.change == ViewChange::Put)
-    }
-
-    /// The hash of the node that follows.
-    fn next(&self, row: &ChangeRow) -> Option<u64> {
-        let next = |from| self.order.range((from, Bound::Unbounded)).next().map(|(_, hash)| *hash);
-        match (row.older, self.recent.get(&row.hash)) {
-            (Some(older), _) => {
-                let rows = older + 1..self.older.changes.len();
-                let mut rows = rows.filter_map(|at| self.changes.get(self.older.changes.get(at)?[0]));
-                let older = rows.find(|row| row.change == ViewChange::Put).map(|row| row.hash);
-                older.or_else(|| next(Bound::Unbounded))
-            }
-            (None, Some(node)) => next(Bound::Excluded((node.path.clone(), row.hash))),
-            (None, None) => None,
-        }
-    }
-
-    fn html(&self, row: &ChangeRow) -> String {
-        let depth = row.depth.min(4);
-        let (id, text) = (node_id(row.hash), self.spool.get(row.place).unwrap_or_default());
+    fn html(&self, node: &TableNode) -> String {
+        let (id, html) = (node_id(node.id), &node.html);
         if self.has_lines {
-            let line = super::html::escaped(&text);
+            let line = super::html::escaped(html);
             return format!(
                 "<div class=\"n\" id=\"{id}\"><div class=\"e line\" data-kind=\"line\" tabindex=\"-1\"><code>{line}</code></div></div>\n"
             );
         }
-        let (open, text) = text.split_at(usize::from(!text.is_empty()));
-        let open = if open == OPEN { " data-open=\"\"" } else { "" };
-        format!("<div class=\"n in-{depth}\" id=\"{id}\"{open}>{text}</div>\n")
+        let open = if node.is_open { " data-open=\"\"" } else { "" };
+        format!("<div class=\"n in-{}\" id=\"{id}\"{open}>{html}</div>\n", node.depth.min(4))
     }
 
-    /// The number of the first change that a reader doesn't have.
-    fn next_of(&self, reader: &ReaderPosition) -> u64 {
-        reader.next.unwrap_or_else(|| self.changes.behind(reader.last))
+    /// The number of the last change that a reader surely has.
+    fn last_of(&self, reader: &ReaderPosition) -> u64 {
+        reader.last.unwrap_or_else(|| {
+            let known = self.points.partition_point(|point| point.revision <= reader.since);
+            known.checked_sub(1).map_or(0, |at| self.points[at].number)
+        })
     }
 
     /// The next changes for a reader, up to about `most` bytes.
-    pub(super) fn take(&self, reader: &mut ReaderPosition, most: usize) -> Vec<ViewEvent> {
-        let mut events = Vec::new();
-        let mut bytes = 0;
-        let mut pending = self.changes.from(self.next_of(reader)).peekable();
-        while let Some((number, row)) = pending.next() {
-            let is_last_of_revision = pending
-                .peek()
-                .map_or(!self.is_growing || self.is_done, |(_, next)| next.revision > row.revision);
-            // A reader that is cut off here resumes within the revision.
-            let revision = row.revision - u64::from(!is_last_of_revision && row.revision > 0);
-            reader.last = reader.last.max(revision);
-            reader.next = Some(number + 1);
-            let (name, data) = self.spell(&row);
-            bytes += match data.get("html") {
-                Some(Value::String(html)) => html.len(),
-                _ => 64,
+    pub(super) fn take(
+        &self,
+        reader: &mut ReaderPosition,
+        most: usize,
+    ) -> Result<Vec<ViewEvent>, StoreError> {
+        // Until then, nodes are missing that readers may have seen before they were final.
+        if !self.is_caught_up {
+            return Ok(Vec::new());
+        }
+        let (last, since) = (self.last_of(reader), reader.lacks_after());
+        let nodes = self.nodes.changed(last, since, most)?;
+        let bytes: usize = nodes.iter().map(|(_, node)| node.html.len()).sum();
+        let end = if bytes > most && nodes.len() > 1 {
+            nodes.last().map_or(u64::MAX, |(_, node)| node.change)
+        } else {
+            u64::MAX
+        };
+        let mut lacking: Vec<(Change, Lacking<'_>)> = Vec::new();
+        for (place, node) in &nodes {
+            let before = match self.nodes.id_at(place + 1)? {
+                None => self.open.first().map(|node| node.id),
+                next => next,
             };
-            events.push(ViewEvent { name, revision: reader.last, data });
-            if bytes > most {
-                break;
+            let after = if *place > 1 { self.nodes.id_at(place - 1)? } else { None };
+            lacking.push((Change::of(node), Lacking::Node { before, after, node }));
+        }
+        let is_lacking = |change: &Change| change.number > last && change.revision > since;
+        for (at, node) in self.open.iter().enumerate() {
+            let change = Change::of(node);
+            if is_lacking(&change) {
+                let before = self.open.get(at + 1).map(|node| node.id);
+                let after = match at.checked_sub(1) {
+                    Some(at) => Some(self.open[at].id),
+                    None => self.nodes.id_at(self.nodes.len())?,
+                };
+                lacking.push((change, Lacking::Node { before, after, node }));
             }
         }
-        if pending.peek().is_none() {
-            reader.next = Some(self.changes.0.len());
+        let dropped = self.dropped.iter().map(|(change, id)| (*change, Lacking::Dropped(*id)));
+        lacking.extend(dropped.filter(|(change, _)| is_lacking(change)));
+        // The facts also change without a line.
+        let facts = self.card_changed.filter(|change| change.number > last);
+        lacking.extend(facts.map(|change| (change, Lacking::Facts)));
+        let others = [(self.response_changed, Lacking::Response), (self.done, Lacking::Done)];
+        let others = others.into_iter().filter_map(|(change, what)| Some((change?, what)));
+        lacking.extend(others.filter(|(change, _)| is_lacking(change)));
+        lacking.sort_by_key(|(change, _)| change.number);
+        let mut events = Vec::new();
+        let mut lacking = lacking.into_iter().peekable();
+        while let Some((change, what)) = lacking.next_if(|(change, _)| change.number < end) {
+            // A reader that is cut off here resumes within the revision.
+            let complete = lacking.peek().map_or(self.complete, |(next, _)| next.complete);
+            reader.revision = reader.revision.max(complete);
+            reader.last = Some(change.number);
+            let (name, data) = self.spell(&what);
+            events.push(ViewEvent { name, revision: reader.revision, data });
+        }
+        if lacking.peek().is_none() {
+            reader.last = Some(self.change);
             reader.was_up_to_date = true;
         }
-        events
+        Ok(events)
     }
 
     /// The next lines for a reader of a view of lines, and whether that is the end.
-    pub(super) fn take_lines(&self, reader: &mut ReaderPosition, most: usize) -> (Vec<String>, bool) {
-        let (mut lines, mut bytes, mut is_done) = (Vec::new(), 0, false);
-        let mut pending = self.changes.from(self.next_of(reader)).peekable();
-        while bytes <= most
-            && let Some((number, row)) = pending.next()
-        {
-            reader.next = Some(number + 1);
-            match row.change {
-                ViewChange::Put => {
-                    bytes += row.place.length as usize;
-                    lines.push(self.spool.get(row.place).unwrap_or_default());
-                }
-                ViewChange::Done => is_done = true,
-                _ => {}
-            }
-        }
-        if pending.peek().is_none() {
-            reader.next = Some(self.changes.0.len());
-            reader.was_up_to_date = true;
-        }
-        (lines, is_done)
+    pub(super) fn take_lines(
+        &self,
+        reader: &mut ReaderPosition,
+        most: usize,
+    ) -> Result<(Vec<String>, bool), StoreError> {
+        let nodes = self.nodes.changed(self.last_of(reader), reader.lacks_after(), most)?;
+        let bytes: usize = nodes.iter().map(|(_, node)| node.html.len()).sum();
+        let is_all = bytes <= most || nodes.len() < 2;
+        let last = if is_all { self.change } else { nodes[nodes.len() - 2].1.change };
+        let taken = nodes.len() - usize::from(!is_all);
+        reader.last = Some(last);
+        reader.was_up_to_date |= is_all;
+        let lines = nodes.into_iter().take(taken).map(|(_, node)| node.html).collect();
+        Ok((lines, is_all && self.is_done))
     }
 
     /// Whether a reader that was up to date is more than `most` bytes behind, and has been for `patience`: it is asked each time before
@@ -524,58 +444,56 @@ impl SessionView {
         most: usize,
         patience: Duration,
         now: Instant,
-    ) -> bool {
-        let mut bytes = 0;
-        let is_far = reader.was_up_to_date
-            && self.changes.from(self.next_of(reader)).any(|(_, row)| {
-                bytes += row.place.length as usize;
-                bytes > most
-            });
+    ) -> Result<bool, StoreError> {
+        let is_far = reader.was_up_to_date && self.nodes.are_more(self.last_of(reader), 0, most)?;
         // What comes at once after a silence is late only if it stays unsent.
         reader.behind_since = is_far.then(|| reader.behind_since.unwrap_or(now));
-        reader.behind_since.is_some_and(|since| now.duration_since(since) >= patience)
+        Ok(reader.behind_since.is_some_and(|since| now.duration_since(since) >= patience))
     }
 
-    fn spell(&self, row: &ChangeRow) -> (&'static str, Value) {
-        let id = || node_id(row.hash);
-        match row.change {
-            ViewChange::Put => {
-                let mut data = json!({"v": 1, "id": id(), "html": self.html(row)});
-                if let Some(next) = self.next(row) {
-                    data["before"] = node_id(next).into();
+    fn spell(&self, what: &Lacking<'_>) -> (&'static str, Value) {
+        match what {
+            Lacking::Node { before, after, node } => {
+                let mut data = json!({"v": 1, "id": node_id(node.id), "html": self.html(node)});
+                for (name, id) in [("before", before), ("after", after)] {
+                    if let Some(id) = id {
+                        data[name] = node_id(*id).into();
+                    }
                 }
                 ("put", data)
             }
-            ViewChange::Drop | ViewChange::Outdated => ("drop", json!({"v": 1, "id": id()})),
-            ViewChange::Facts => {
+            Lacking::Dropped(id) => ("drop", json!({"v": 1, "id": node_id(*id)})),
+            Lacking::Facts => {
                 let ViewEvent { name, data, .. } = self.facts_event();
                 (name, data)
             }
-            ViewChange::Response => {
+            Lacking::Response => {
                 ("response", json!({"v": 1, "html": self.response.as_deref().unwrap_or("")}))
             }
-            ViewChange::Done => ("done", json!({"v": 1})),
+            Lacking::Done => ("done", json!({"v": 1})),
         }
     }
 
     /// The facts as they are now.
     pub(super) fn facts_event(&self) -> ViewEvent {
-        let data = json!({"v": 1, "status": self.status.map(SessionStatus::name), "html": self.facts()});
-        ViewEvent { name: "facts", revision: self.settled(), data }
+        let mut data = json!({"v": 1, "status": self.status.name(), "html": self.facts()});
+        if let Some(failure) = &self.failure {
+            data["failure"] = failure.as_str().into();
+        }
+        ViewEvent { name: "facts", revision: self.complete, data }
     }
 
     /// The HTML of the section of facts.
     pub(super) fn facts(&self) -> String {
         let problem = self.problem.as_ref();
         let problem = problem.map(|problem| format!("<p class=\"problem\" role=\"alert\">{problem}</p>"));
-        format!("{}{}<div id=\"overview\">{}</div>", problem.unwrap_or_default(), self.card, self.overview)
+        let Self { card, session, highlights, overview, .. } = self;
+        format!(
+            "{}<div id=\"overview\">{overview}</div>\n<div id=\"side\">{highlights}<h2>Run</h2>{card}{session}</div>",
+            problem.unwrap_or_default()
+        )
     }
 }
-
-/// The first byte of the stored HTML of an unfinished node.
-pub(super) const OPEN: &str = "o";
-/// The first byte of that of a finished one.
-pub(super) const WHOLE: &str = "w";
 
 /// The id of a node in the page.
 pub(super) fn node_id(hash: u64) -> String {

@@ -151,6 +151,7 @@ impl EntryStage {
         if self.takes_updates() {
             self.updates.wait(call, session.waiting(call));
         }
+        self.has_changed = true;
     }
 
     /// Shows a complete item, or the view that replaces its record.

@@ -1,8 +1,9 @@
 //! What readers of events get, and when.
 
 use super::*;
+use streamfmt::writer::html::HtmlRow;
+
 use crate::serve::tests::site::{OpenAnswer, SiteForm, TestSite, header, run_async};
-use crate::serve::view::NodePath;
 use crate::store::SessionStatus;
 
 const NEVER: Duration = Duration::from_secs(3600);
@@ -15,12 +16,23 @@ fn reply(number: usize, text: &str) -> String {
 
 /// A view with a line or node for each text, one a revision.
 fn view(has_lines: bool, texts: &[&str]) -> SessionView {
-    let mut view = SessionView::new(has_lines, SessionStatus::Running);
-    for (number, text) in (1_u32..).zip(texts) {
-        view.revision = u64::from(number);
-        view.put(u64::from(number), NodePath::of(number), text);
+    let mut view = SessionView::new(has_lines, SessionStatus::Running).unwrap();
+    view.is_caught_up = true;
+    for (revision, text) in (1..).zip(texts) {
+        add(&mut view, revision, text);
     }
     view
+}
+
+fn add(view: &mut SessionView, revision: u64, text: &str) {
+    view.revision = revision;
+    if view.has_lines {
+        view.add_line(text).unwrap();
+    } else {
+        let anchors = vec![format!("e-{revision:016x}")];
+        view.add(HtmlRow { anchors, html: text.to_owned(), ..HtmlRow::default() }).unwrap();
+    }
+    view.complete(revision);
 }
 
 /// Writes the next changes; returns the text and whether the stream ends there.
@@ -31,7 +43,7 @@ fn written(
     reader: &mut ReaderPosition,
 ) -> (String, bool) {
     let mut text = String::new();
-    let is_end = form.spell(view, "hash", pace, reader, &mut text);
+    let is_end = form.spell(view, "hash", pace, reader, &mut text).unwrap();
     (text, is_end)
 }
 
@@ -49,9 +61,10 @@ fn each_event_is_lines_of_its_own() {
         written(StreamForm::Changes, &shown, StreamPace::default(), &mut reader),
         (String::new(), false)
     );
+    shown.revision = 2;
     shown.end();
     let (text, is_end) = written(StreamForm::Changes, &shown, StreamPace::default(), &mut reader);
-    assert_eq!((text.as_str(), is_end), ("event: done\nid: hash:1\ndata: {\"v\":1}\n\n", true));
+    assert_eq!((text.as_str(), is_end), ("event: done\nid: hash:2\ndata: {\"v\":1}\n\n", true));
 }
 
 #[test]
@@ -98,8 +111,7 @@ fn a_reader_that_was_up_to_date_and_is_far_behind_for_long_doesn_t_go_on() {
             if was_there {
                 written(form, &shown, now, &mut reader);
             }
-            shown.revision = 2;
-            shown.put(2, NodePath::of(2), text);
+            add(&mut shown, 2, text);
             let (rest, is_end) = written(form, &shown, pace, &mut reader);
             assert_eq!(is_end, is_left, "{form:?}: {reason}");
             assert_eq!(rest == resync, is_left, "{form:?}: {reason}: {rest}");

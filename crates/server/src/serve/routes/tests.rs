@@ -104,11 +104,12 @@ fn a_reader_goes_on_where_it_was_and_reloads_where_that_is_unknown() {
     run_async(async {
         let page = text(site.get(&format!("/sessions/{id}")).await).await;
         let (hash, end) = (attribute(&page, "hash"), attribute(&page, "revision").parse::<u64>().unwrap());
-        let all = "facts put put put facts response done";
+        // The outcome is part of the answer.
+        let all = "facts put put facts response done";
         let (rest, over) = ("facts facts response done", "facts facts response done");
         let rows = [
             ("all", String::new(), "", all),
-            ("after the first", "?since=1".to_owned(), "", "facts put put facts response done"),
+            ("after the first", "?since=1".to_owned(), "", "facts put facts response done"),
             ("a page that was written at the end", format!("?since={end}"), "", over),
             ("one before", format!("?since={}", end - 1), "", rest),
             ("ahead of the log", format!("?since={}", end + 1), "", "resync"),
@@ -172,9 +173,19 @@ fn what_can_t_be_answered_has_a_status_and_a_reason() {
         assert_eq!(value(&site.get("/x").await, "allow"), "");
         let busy = HubLimits { most: 0, wait: Duration::ZERO, ..HubLimits::default() };
         let (site, id) = ended(SiteForm { hub: busy, ..SiteForm::default() });
-        let answer = site.get(&format!("/sessions/{id}")).await;
+        let answer = site.get(&format!("/sessions/{id}/events")).await;
         assert_eq!(answer.status(), 503);
         assert!(text(answer).await.starts_with("too many sessions are open"));
+        // A page is shown all the same, without a stream.
+        let page = text(site.get(&format!("/sessions/{id}")).await).await;
+        assert!(page.contains("Reply 1.") && page.contains(" data-done=\"\""), "{page}");
+        let id = site.run(2, true, &site.log("running.ndjson", stream().as_bytes()), (0, None));
+        for _ in 0..3 {
+            let page = text(site.get(&format!("/sessions/{id}")).await).await;
+            assert!(
+                page.contains("Reply 1.") && page.contains("close a tab") && page.contains(" data-done=\"\"")
+            );
+        }
     });
 }
 

@@ -38,6 +38,7 @@
     }
     place.hidden = !text;
     place.textContent = text;
+    place.closest("header").classList.toggle("lost", !!text);
   };
   const LOGGED_OUT = "logged out: open the address that “streamfmt serve --link” prints, then reload this page";
 
@@ -193,6 +194,7 @@
   };
 
   // --- What runs now, and for how long
+  let seen = Date.now();
   const begun = new Map();
   const tellNow = () => {
     const waits = needed();
@@ -203,8 +205,13 @@
     }
     const open = [...nodes.querySelectorAll(":scope > .n[data-open]")].pop();
     for (const id of begun.keys()) if (id !== open?.id) begun.delete(id);
-    if (isDone || !open || status.dataset.status !== "running") {
+    if (isDone || status.dataset.status !== "running") {
       now.textContent = "";
+      return;
+    }
+    if (!open) {
+      const silent = since(seen);
+      now.textContent = silent > 2 ? `nothing new for ${lasted(silent)}` : "";
       return;
     }
     if (!begun.has(open.id)) {
@@ -212,7 +219,9 @@
       begun.set(open.id, Number.isNaN(at) || Date.now() - at > 86400000 ? Date.now() : at);
     }
     const entry = open.querySelector(".e");
-    const name = entry?.dataset.tool || { reply: "Writing", thinking: "Thinking" }[entry?.dataset.kind] || "Working";
+    const said = entry?.querySelector(":scope > details > summary > .t, :scope > .row > .t")?.textContent.trim();
+    const kinds = { reply: "Writing", thinking: "Thinking" };
+    const name = kinds[entry?.dataset.kind] || said || entry?.dataset.tool || "Working";
     now.textContent = `${name} · ${lasted(since(begun.get(open.id)))}`;
   };
   setInterval(tellNow, 1000);
@@ -317,11 +326,20 @@
     status.replaceChildren(badge);
     tellTitle();
   };
+  /** Removes the rows of entries that this element contains, except the row `own`. */
+  const replaceRows = (element, own) => {
+    for (const { id } of element.querySelectorAll('[id^="e-"]')) {
+      const row = id.replace("e-", "n-");
+      if (row !== own) $(row)?.remove();
+    }
+  };
   const openFolds = (node) => [...node.querySelectorAll("details")].map(({ open }) => open);
   const handlers = {
-    put({ id, before, html }) {
+    put({ id, before, after, html }) {
       const fresh = built(html).firstElementChild;
       if (!fresh) return;
+      // Entries that had rows of their own are now part of this one.
+      replaceRows(fresh, id);
       const old = find(id);
       if (old) {
         // Folds that the reader opened stay open.
@@ -337,18 +355,22 @@
         if (hasFocus) fresh.querySelector(".e")?.focus({ preventScroll: true });
         return;
       }
-      const next = before && find(before);
+      const previous = after && find(after);
+      const next = !previous && before && find(before);
       // It belongs before the first node here, to the older ones, which are fetched on request.
-      if (before && !next && older?.isConnected) return;
-      if (next) next.before(fresh);
+      if (before && !next && !previous && older?.isConnected) return;
+      if (previous) previous.after(fresh);
+      else if (next) next.before(fresh);
       else nodes.append(fresh);
       if (!isPinned) news.add(id);
     },
     drop({ id }) {
       find(id)?.remove();
     },
-    facts({ status: name, html }) {
+    facts({ status: name, html, failure }) {
       $("facts").innerHTML = html;
+      $("failure").innerHTML = failure ?? "";
+      $("failure").hidden = !failure;
       localize($("facts"));
       tick();
       tellStatus(name);
@@ -361,10 +383,10 @@
         section = document.createElement("section");
         section.id = "response";
         section.setAttribute("aria-labelledby", "h-response");
-        section.innerHTML = '<h2 id="h-response">Response</h2>\n<div class="reply"></div>';
         $("facts").after(section);
       }
-      section.querySelector(".reply").innerHTML = html;
+      section.innerHTML = `<h2 id="h-response">Answer</h2>\n${html}`;
+      replaceRows(section, "");
     },
     done() {
       tellNow();
@@ -391,7 +413,6 @@
   let source = null;
   let lost = null;
   let isOut = false;
-  let seen = Date.now();
   const tellLost = () => {
     if (isOut) tellConnection(LOGGED_OUT);
     else tellConnection(lost && !isDone ? `disconnected since ${new Date(lost).toLocaleTimeString()}` : "");

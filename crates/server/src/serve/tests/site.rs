@@ -181,6 +181,13 @@ impl OpenAnswer {
         Self { pieces: response.into_body().into_data_stream(), text: String::new() }
     }
 
+    /// Reads what comes within some time.
+    pub(in crate::serve) async fn wait(&mut self, most: Duration) {
+        while let Ok(Some(piece)) = tokio::time::timeout(most, self.pieces.next()).await {
+            self.text.push_str(std::str::from_utf8(&piece.unwrap()).unwrap());
+        }
+    }
+
     /// Reads on until these words have come. Returns whether they have before the end.
     pub(in crate::serve) async fn until(&mut self, words: &str) -> bool {
         while !self.text.contains(words) {

@@ -1,5 +1,27 @@
 use super::*;
 
+/// A row of one entry: `number` is its hash.
+fn row(number: u64, revision: u64, html: &str) -> HtmlRow {
+    let anchors = vec![format!("e-{number:016x}")];
+    HtmlRow { anchors, revision: Some(revision), html: html.to_owned(), ..HtmlRow::default() }
+}
+
+fn view() -> SessionView {
+    let mut view = SessionView::new(false, SessionStatus::Running).unwrap();
+    view.is_caught_up = true;
+    view
+}
+
+/// Applies a line: adds final rows, and replaces those that aren't.
+fn line(view: &mut SessionView, revision: u64, rows: Vec<HtmlRow>, open: Vec<HtmlRow>) {
+    view.revision = revision;
+    for row in rows {
+        view.add(row).unwrap();
+    }
+    view.set_open(open);
+    view.complete(revision);
+}
+
 fn names(events: &[ViewEvent]) -> Vec<String> {
     let told = events.iter().map(|event| {
         let id = event.data["id"].as_str().unwrap_or("").trim_start_matches("n-000000000000000").to_owned();
@@ -8,150 +30,168 @@ fn names(events: &[ViewEvent]) -> Vec<String> {
     told.collect()
 }
 
+fn taken(view: &SessionView, reader: &mut ReaderPosition) -> Vec<String> {
+    names(&view.take(reader, 1000).unwrap())
+}
+
 #[test]
-fn a_reader_goes_on_from_any_revision_and_a_part_of_one_is_given_again() {
-    let mut view = SessionView { revision: 1, ..SessionView::default() };
-    view.put(1, NodePath::of(0), "wone");
-    view.revision = 2;
-    view.put(2, NodePath::of(1), "wtwo");
-    view.put(3, NodePath::of(1).within(&[0]), "winside");
+fn a_reader_goes_on_from_any_revision_and_gets_nothing_twice() {
+    let mut view = view();
+    line(&mut view, 1, vec![row(1, 1, "one")], vec![]);
+    line(&mut view, 2, vec![row(2, 2, "two")], vec![row(3, 2, "call")]);
     let mut reader = ReaderPosition::at(0);
-    assert_eq!(names(&view.take(&mut reader, 1000)), ["put1@1", "put2@1", "put3@2"]);
-    assert!(view.take(&mut reader, 1000).is_empty());
-    assert_eq!(names(&view.take(&mut ReaderPosition::at(1), 1000)), ["put2@1", "put3@2"]);
-    // Growth has no separate revision until it was shown.
-    (view.revision, view.is_growing) = (3, true);
-    view.put(1, NodePath::of(0), "wone and more");
-    assert_eq!(names(&view.take(&mut reader, 1000)), ["put1@2"]);
-    view.is_growing = false;
-    view.remove(2);
-    view.revision = 4;
+    assert_eq!(taken(&view, &mut reader), ["put1@1", "put2@1", "put3@2"]);
+    assert!(taken(&view, &mut reader).is_empty());
+    assert_eq!(taken(&view, &mut ReaderPosition::at(1)), ["put2@1", "put3@2"]);
+    // The call stays as it is, whatever comes after it; then it has its result.
+    line(&mut view, 3, vec![], vec![row(3, 2, "call"), row(4, 3, "four")]);
+    assert_eq!(taken(&view, &mut reader), ["put4@3"]);
+    line(&mut view, 4, vec![row(3, 4, "call and result"), row(4, 3, "four")], vec![]);
+    assert_eq!(taken(&view, &mut reader), ["put3@4"]);
+    for (since, expected) in
+        [(0, "put1@1 put2@2 put4@3 put3@4"), (2, "put4@3 put3@4"), (3, "put3@4"), (4, "")]
+    {
+        assert_eq!(taken(&view, &mut ReaderPosition::at(since)).join(" "), expected, "since {since}");
+    }
+    view.revision = 5;
     view.set_response("r".to_owned());
     view.end();
-    assert_eq!(names(&view.take(&mut reader, 1000)), ["drop2@3", "response@3", "done@4"]);
-    assert_eq!(names(&view.take(&mut ReaderPosition::at(3), 1000)), ["response@3", "done@4"]);
-    assert!(view.take(&mut ReaderPosition::at(4), 1000).is_empty());
+    assert_eq!(taken(&view, &mut reader), ["response@4", "done@5"]);
+    assert_eq!(taken(&view, &mut ReaderPosition::at(4)), ["response@4", "done@5"]);
+    assert!(taken(&view, &mut ReaderPosition::at(5)).is_empty());
+}
+
+#[test]
+fn another_process_gives_the_same_from_a_revision_on() {
+    // Before, the reader saw the held reply as soon as it came; afterwards it is final at once.
+    let mut after = view();
+    after.is_caught_up = false;
+    after.revision = 4;
+    after.add(row(1, 1, "one")).unwrap();
+    after.add(row(2, 2, "held")).unwrap();
+    after.add(row(3, 4, "new")).unwrap();
+    let mut reader = ReaderPosition::at(3);
+    assert!(taken(&after, &mut reader).is_empty(), "nothing before all of the log is read");
+    after.is_caught_up = true;
+    after.complete(4);
+    assert_eq!(taken(&after, &mut reader), ["put3@4"]);
+}
+
+#[test]
+fn what_grows_has_no_complete_revision_until_it_was_shown() {
+    let mut view = view();
+    line(&mut view, 1, vec![], vec![row(1, 1, "o")]);
+    let mut reader = ReaderPosition::at(0);
+    taken(&view, &mut reader);
+    view.revision = 2;
+    view.add(row(2, 2, "two")).unwrap();
+    assert_eq!(taken(&view, &mut reader), ["put2@1"]);
+    line(&mut view, 2, vec![], vec![row(1, 2, "o and more")]);
+    assert_eq!(taken(&view, &mut reader), ["put1@2"]);
+    assert_eq!(taken(&view, &mut ReaderPosition::at(1)), ["put2@1", "put1@2"]);
+}
+
+#[test]
+fn a_node_is_removed_unless_another_one_holds_its_entry() {
+    let mut view = view();
+    line(&mut view, 1, vec![], vec![row(1, 1, "a"), row(2, 1, "b"), row(3, 1, "c")]);
+    let mut reader = ReaderPosition::at(0);
+    taken(&view, &mut reader);
+    let anchors = [1, 2].map(|number| format!("e-{number:016x}")).to_vec();
+    let both = HtmlRow { anchors, html: "a b".to_owned(), ..HtmlRow::default() };
+    line(&mut view, 2, vec![both], vec![]);
+    assert_eq!(taken(&view, &mut reader), ["put1@1", "drop3@2"]);
+    let nodes = view.page(None, 9).unwrap().unwrap();
+    assert_eq!((nodes.html.len(), nodes.first, view.len()), (1, None, 1));
+    for number in 0..2 * MAX_DROPPED as u64 {
+        line(&mut view, 3 + number, vec![], vec![row(9 + number, 3, "x")]);
+    }
+    assert_eq!(view.dropped.len(), MAX_DROPPED);
 }
 
 #[test]
 fn a_reader_is_left_behind_once_much_has_been_unsent_for_long() {
     let (minute, start) = (Duration::from_secs(60), Instant::now());
-    let mut view = SessionView { revision: 1, ..SessionView::default() };
-    view.put(1, NodePath::of(0), "wone");
+    let mut view = view();
+    line(&mut view, 1, vec![row(1, 1, "one")], vec![]);
     let mut reader = ReaderPosition::at(0);
-    view.take(&mut reader, 1000);
-    assert!(!view.is_left_behind(&mut reader, 10, minute, start));
+    taken(&view, &mut reader);
+    let behind = |view: &SessionView, reader: &mut ReaderPosition, now| {
+        view.is_left_behind(reader, 10, minute, now).unwrap()
+    };
+    assert!(!behind(&view, &mut reader, start));
     // After an hour of silence, much comes at once.
     let later = start + 60 * minute;
-    view.put(2, NodePath::of(1), "w0123456789");
-    assert!(!view.is_left_behind(&mut reader, 10, minute, later), "it just came");
-    assert!(!view.is_left_behind(&mut reader, 10, minute, later + minute / 2));
-    assert!(view.is_left_behind(&mut reader, 10, minute, later + minute));
+    line(&mut view, 2, vec![row(2, 2, "01234567890")], vec![]);
+    assert!(!behind(&view, &mut reader, later), "it just came");
+    assert!(!behind(&view, &mut reader, later + minute / 2));
+    assert!(behind(&view, &mut reader, later + minute));
     // Some of it is sent, so that less is missing; later again too much is, and its time begins anew.
-    view.take(&mut reader, 1000);
-    assert!(!view.is_left_behind(&mut reader, 10, minute, later + minute));
-    view.put(3, NodePath::of(2), "w0123456789");
-    assert!(!view.is_left_behind(&mut reader, 10, minute, later + 2 * minute));
-    assert!(view.is_left_behind(&mut reader, 10, minute, later + 3 * minute));
+    taken(&view, &mut reader);
+    assert!(!behind(&view, &mut reader, later + minute));
+    line(&mut view, 3, vec![row(3, 3, "01234567890")], vec![]);
+    assert!(!behind(&view, &mut reader, later + 2 * minute));
+    assert!(behind(&view, &mut reader, later + 3 * minute));
 }
 
 /// The numbers of nodes, and of the first if there are others before it.
-fn numbers(found: Option<(Vec<String>, Option<String>)>) -> (Vec<u64>, Option<u64>) {
-    let (nodes, first) = found.unwrap();
+fn numbers(view: &SessionView, before: Option<u64>, most: usize) -> (Vec<u64>, Option<u64>) {
+    let PageNodes { html, first } = view.page(before, most).unwrap().unwrap();
     let number = |id: &str| node_hash(id).unwrap();
-    let nodes = nodes.iter().map(|html| number(html.split('"').nth(3).unwrap()));
+    let nodes = html.iter().map(|html| number(html.split('"').nth(3).unwrap()));
     (nodes.collect(), first.map(|first| number(&first)))
 }
 
 #[test]
-fn nodes_come_in_the_order_of_the_document_the_newest_first_asked() {
-    let mut view = SessionView::default();
-    let of = NodePath::of;
-    for (hash, path) in [(1, of(0)), (2, of(2)), (3, of(0).within(&[1])), (4, of(1)), (5, of(0).within(&[0]))]
-    {
-        view.put(hash, path, "w");
-    }
-    assert_eq!(numbers(view.nodes(None, 9)), (vec![1, 5, 3, 4, 2], None));
-    assert_eq!(numbers(view.nodes(None, 2)), (vec![4, 2], Some(4)));
-    assert_eq!(numbers(view.nodes(Some(4), 2)), (vec![5, 3], Some(5)));
-    assert!(view.nodes(Some(6), 2).is_none());
-    let put = view.take(&mut ReaderPosition::at(0), 1 << 20);
-    assert!(put.is_empty(), "the first revision is 1");
+fn pages_hold_the_nodes_of_the_document_the_newest_first_asked() {
+    let mut view = view();
+    let rows = (1..=5).map(|number| row(number, number, "w")).collect();
+    line(&mut view, 5, rows, vec![row(6, 5, "open"), row(7, 5, "open")]);
+    assert_eq!(numbers(&view, None, 9), ((1..=7).collect(), None));
+    assert_eq!(numbers(&view, None, 3), (vec![5, 6, 7], Some(5)));
+    assert_eq!(numbers(&view, None, 2), (vec![6, 7], Some(6)));
+    assert_eq!(numbers(&view, None, 1), (vec![7], Some(7)));
+    assert_eq!(numbers(&view, Some(7), 2), (vec![5, 6], Some(5)));
+    assert_eq!(numbers(&view, Some(6), 2), (vec![4, 5], Some(4)));
+    assert_eq!(numbers(&view, Some(4), 2), (vec![2, 3], Some(2)));
+    assert_eq!(numbers(&view, Some(3), 2), (vec![1, 2], None));
+    assert_eq!(numbers(&view, Some(1), 2), (vec![], None));
+    assert!(view.page(Some(8), 2).unwrap().is_none());
 }
 
 #[test]
-fn nodes_that_are_far_from_the_end_are_found_shown_and_may_be_finished() {
-    const NODES: u64 = 3 * RECENT as u64;
-    let mut view = SessionView::default();
-    // The third and the fourth stay open.
-    for hash in 1..=NODES {
-        view.revision = hash;
-        let html = if [3, 4].contains(&hash) { "oopen" } else { "wwhole" };
-        view.put(hash, NodePath::of(hash as u32), html);
+fn each_event_says_where_its_node_stands() {
+    let mut view = view();
+    line(&mut view, 1, vec![row(1, 1, "one"), row(2, 1, "two")], vec![row(3, 1, "o"), row(4, 1, "o")]);
+    let events = view.take(&mut ReaderPosition::at(0), 1000).unwrap();
+    let of =
+        |name| events.iter().map(|event| event.data[name].as_str().and_then(node_hash)).collect::<Vec<_>>();
+    assert_eq!(of("id"), [1, 2, 3, 4].map(Some));
+    assert_eq!(of("after"), [None, Some(1), Some(2), Some(3)]);
+    assert_eq!(of("before"), [Some(2), Some(3), Some(4), None]);
+}
+
+#[test]
+fn a_long_session_is_sent_in_pieces_and_a_reader_that_returns_within_goes_on_there() {
+    const NODES: u64 = 20_000;
+    let mut view = view();
+    for number in 1..=NODES {
+        line(&mut view, number, vec![row(number, number, "0123456789")], vec![]);
     }
-    assert_eq!((view.recent.len(), view.order.len(), view.len()), (RECENT, RECENT, NODES));
-    assert_eq!(view.path(3), Some(&NodePath::of(3)));
-    assert_eq!(view.path(5), None);
-    let mut reader = ReaderPosition::at(NODES);
-    assert!(view.take(&mut reader, 1000).is_empty());
-    view.revision += 1;
-    view.put(3, NodePath::of(3), "wfinished");
-    view.remove(4);
-    let events = view.take(&mut reader, 1000);
-    assert_eq!(events[0].data["before"], node_id(5), "it stands where it stood");
-    assert_eq!(names(&events)[1], format!("drop4@{}", NODES + 1));
-    assert_eq!(view.len(), NODES - 1);
-    assert_eq!(numbers(view.nodes(Some(6), 9)), (vec![1, 2, 3, 5], None));
-    assert!(view.nodes(Some(5), 1).unwrap().0[0].contains(">finished<"));
-    // Across the border, and all of them in order.
-    let border = NODES - RECENT as u64;
-    assert_eq!(
-        numbers(view.nodes(Some(border + 3), 5)),
-        ((border - 2..border + 3).collect(), Some(border - 2))
-    );
-    let (all, _) = numbers(view.nodes(None, usize::MAX));
-    assert!(all.into_iter().eq((1..=NODES).filter(|number| *number != 4)));
-    assert!(view.nodes(Some(4), 1).is_none() && view.nodes(Some(0), 1).is_none());
-    // A reader that starts over gets each node once, at its current place.
-    let mut reader = ReaderPosition::at(0);
-    let mut events: Vec<ViewEvent> = Vec::new();
-    loop {
-        let more = view.take(&mut reader, 1 << 16);
-        if more.is_empty() {
-            break;
+    assert!(view.points.len() <= MAX_POINTS + 1);
+    for since in [0, 1, 7_777, NODES - 1] {
+        let (mut got, mut reader) = (Vec::new(), ReaderPosition::at(since));
+        loop {
+            let events = view.take(&mut reader, 1000).unwrap();
+            assert!(events.len() <= 101, "{}", events.len());
+            let Some(last) = events.last() else { break };
+            assert_eq!(last.revision, got.len() as u64 + events.len() as u64 + since);
+            got.extend(events.iter().map(|event| event.data["id"].as_str().and_then(node_hash).unwrap()));
+            if got.len() % 3 == 0 {
+                // The connection breaks, and the reader comes back.
+                reader = ReaderPosition::at(last.revision);
+            }
         }
-        events.extend(more);
+        assert!(got.into_iter().eq(since + 1..=NODES), "since {since}");
     }
-    let put: Vec<&ViewEvent> = events.iter().filter(|event| event.name == "put").collect();
-    assert_eq!(put.len() as u64, NODES - 1);
-    let next = |event: &&ViewEvent| event.data["before"].as_str().and_then(node_hash);
-    assert_eq!(put[1].revision, 2);
-    assert_eq!(
-        [put[0], put[1], put[2], put[border as usize - 3]].map(|event| next(&event)),
-        [Some(2), Some(3), Some(6), Some(border + 1)]
-    );
-}
-
-#[test]
-fn the_latest_four_thousand_open_nodes_far_from_the_end_can_still_change() {
-    const OPEN_NODES: u64 = 2 * MAX_UNFINISHED as u64 + 1;
-    let mut view = SessionView::default();
-    let last = OPEN_NODES + RECENT as u64;
-    for hash in 1..=last {
-        view.revision = hash;
-        view.put(hash, NodePath::of(hash as u32), if hash <= OPEN_NODES { "oopen" } else { "wwhole" });
-        let latest = hash.saturating_sub(RECENT as u64).min(OPEN_NODES);
-        assert!(latest < 4_096 || view.path(latest - 4_095).is_some(), "{latest}");
-        assert!(view.older.unfinished.len() <= MAX_UNFINISHED, "{hash}");
-    }
-    // An earlier one stays as it is, and is removed no more.
-    assert_eq!(view.path(1), None);
-    view.remove(1);
-    // A later one is replaced in its place and isn't shown twice.
-    view.put(OPEN_NODES, NodePath::of(OPEN_NODES as u32), "wfinished");
-    assert_eq!(view.len(), last);
-    let (nodes, _) = view.nodes(Some(OPEN_NODES + 1), 2).unwrap();
-    assert!(nodes[1].contains(">finished<") && nodes[0].contains(">open<"), "{nodes:?}");
-    view.remove(OPEN_NODES - 1);
-    assert_eq!(view.len(), last - 1);
 }
