@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use streamfmt::core::pipeline::Pipeline;
-use streamfmt::follow::{Follower, SessionFolder, Sessions, SharedSessions, first_session};
+use streamfmt::follow::{FollowNote, Follower, SessionFolder, Sessions, SharedSessions, first_session};
 use streamfmt::unpack::without_compression;
 use streamfmt_server::store::{history_exists, open_history};
 
@@ -144,8 +144,9 @@ impl InputSource {
     /// Waits for the newest session of a folder; returns other inputs unchanged. `None`: a signal arrived first.
     pub(crate) fn settled(self, signals: &mut Signals) -> io::Result<Option<Self>> {
         let Self::Newest(sessions) = self else { return Ok(Some(self)) };
+        let mut report = |note: &FollowNote| print(&note.to_string());
         let Some(path) =
-            first_session(&sessions, &mut SignalWait { signals, watch_output: false }, &mut print)?
+            first_session(&sessions, &mut SignalWait { signals, watch_output: false }, &mut report)?
         else {
             return Ok(None);
         };

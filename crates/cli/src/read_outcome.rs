@@ -24,7 +24,7 @@ impl From<FollowStep> for ReadOutcome {
     fn from(step: FollowStep) -> Self {
         match step {
             FollowStep::Bytes(count) => Self::Bytes(count),
-            FollowStep::Note(note) => Self::Note(note),
+            FollowStep::Note(note) => Self::Note(note.to_string()),
             FollowStep::Cut => Self::Cut,
             FollowStep::Pause => Self::Pause,
             FollowStep::End => Self::End,

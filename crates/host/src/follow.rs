@@ -42,14 +42,49 @@ const SOON: Duration = Duration::from_millis(10);
 pub enum FollowStep {
     /// This many bytes were read.
     Bytes(usize),
-    /// A message to the user about the file.
-    Note(String),
+    /// Something to report to the user about the file.
+    Note(FollowNote),
     /// The file was replaced: an unfinished line at the end of the old one stays unfinished.
     Cut,
     /// Nothing was read for a while, or something may have arrived beside the file.
     Pause,
     /// The input has ended.
     End,
+}
+
+/// Something to report about a followed file. `Display` writes the message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FollowNote {
+    /// The file with this name doesn't exist yet.
+    NoFileYet(String),
+    /// There is no session yet in these folders.
+    NoSessionYet(String),
+    /// The file was truncated or replaced, and is read from its start.
+    StartsOver(String),
+    /// The file can't be read.
+    Unreadable {
+        /// Its name.
+        name: String,
+        /// The reason.
+        why: String,
+    },
+    /// The system doesn't report changes of files, so they are checked at intervals: the reason.
+    Unwatched(String),
+}
+
+impl fmt::Display for FollowNote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoFileYet(name) => write!(f, "waiting for {name}"),
+            Self::NoSessionYet(folders) => write!(f, "waiting for a session in {folders}"),
+            Self::StartsOver(name) => write!(f, "{name}: truncated or replaced; reading from the start"),
+            Self::Unreadable { name, why } => write!(f, "{name}: {why}; waiting until it is readable"),
+            Self::Unwatched(why) => {
+                write!(f, "{why}; checking them {} times a second", file_events::LOOKS_PER_SECOND)
+            }
+        }
+    }
 }
 
 /// Sessions that are followed one after the other.
@@ -202,9 +237,8 @@ impl Follower {
     }
 
     fn start_over(&mut self) {
-        let name = self.path.display();
-        self.pending
-            .push_back(FollowStep::Note(format!("{name}: truncated or replaced; reading from the start")));
+        let name = self.path.display().to_string();
+        self.pending.push_back(FollowStep::Note(FollowNote::StartsOver(name)));
         self.pending.push_back(FollowStep::Cut);
         if let Some(file) = &mut self.file {
             file.start_over();
@@ -224,17 +258,17 @@ impl Follower {
 
     /// Reports, once, that there is nothing to read.
     fn report_absence(&mut self) {
-        let name = self.path.display();
+        let name = || self.path.display().to_string();
         let refusal = lock(&self.named).refusal().map(reason);
-        let mut message = None;
+        let mut note = None;
         if !std::mem::replace(&mut self.is_begun, true) && refusal.is_none() {
-            message = Some(format!("waiting for {name}"));
+            note = Some(FollowNote::NoFileYet(name()));
         }
         if refusal != self.refusal {
-            message = refusal.as_ref().map(|why| format!("{name}: {why}; waiting until it is readable"));
+            note = refusal.clone().map(|why| FollowNote::Unreadable { name: name(), why });
             self.refusal = refusal;
         }
-        self.pending.extend(message.map(FollowStep::Note));
+        self.pending.extend(note.map(FollowStep::Note));
     }
 
     /// Watches the folders concerned. Returns whether some weren't watched before.
@@ -247,12 +281,12 @@ impl Follower {
     }
 }
 
-/// Waits for a session and returns the newest one, or `None` if the wait ended first. `report` is called with messages to the
-/// user.
+/// Waits for a session and returns the newest one, or `None` if the wait ended first. `report` is called with what to report to
+/// the user.
 pub fn first_session(
     sessions: &SharedSessions,
     wait: &mut dyn FollowWait,
-    report: &mut dyn FnMut(&str),
+    report: &mut dyn FnMut(&FollowNote),
 ) -> io::Result<Option<PathBuf>> {
     let mut events = FileEvents::new(|| ());
     let mut is_reported = false;
@@ -262,7 +296,7 @@ pub fn first_session(
             return Ok(sessions.take());
         }
         if !std::mem::replace(&mut is_reported, true) {
-            report(&format!("waiting for a session in {}", sessions.shown_folders()));
+            report(&FollowNote::NoSessionYet(sessions.shown_folders()));
         }
         if events.is_due() && events.watch(sessions.places(), BTreeSet::new()) {
             continue;

@@ -9,10 +9,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::FollowNote;
 use super::followed_file::FileId;
 
 /// Time between two checks if changes aren't reported.
 const LOOK: Duration = Duration::from_millis(40);
+/// The number of such checks in a second.
+pub(super) const LOOKS_PER_SECOND: u128 = 1_000 / LOOK.as_millis();
 
 /// Time between two checks if changes are reported, since some reports may be missed.
 const CALM: Duration = Duration::from_secs(1);
@@ -126,12 +129,8 @@ impl FileEvents {
     }
 
     /// A message about folders that can't be watched, once.
-    pub(super) fn take_refusal(&mut self) -> Option<String> {
-        let refusal = self.refusal.take()?;
-        Some(format!(
-            "{refusal}; checking them {} times a second",
-            Duration::from_secs(1).as_millis() / LOOK.as_millis()
-        ))
+    pub(super) fn take_refusal(&mut self) -> Option<FollowNote> {
+        self.refusal.take().map(FollowNote::Unwatched)
     }
 
     /// Notes that a file has grown.

@@ -23,7 +23,7 @@ use streamfmt::core::outline::Node;
 use streamfmt::core::pipeline::{LivePace, Output, Pipeline};
 use streamfmt::core::redact::Redactor;
 use streamfmt::core::text::Text;
-use streamfmt::follow::{Bell, FollowStep, FollowWait, Follower, Woken};
+use streamfmt::follow::{Bell, FollowNote, FollowStep, FollowWait, Follower, Woken};
 use streamfmt::problem::reason;
 use streamfmt::unpack::UnpackedReader;
 use streamfmt::writer::html::{HtmlFragments, HtmlRow};
@@ -318,12 +318,9 @@ impl<'a> SessionReader<'a> {
                     self.push(bytes)?;
                     continue;
                 }
-                FollowStep::Note(note) => {
-                    // A log that doesn't exist yet is no problem.
-                    if !note.starts_with("waiting for") {
-                        self.show_problem(&note);
-                    }
-                }
+                // A log that doesn't exist yet is no problem.
+                FollowStep::Note(FollowNote::NoFileYet(_)) => {}
+                FollowStep::Note(note) => self.show_problem(&note.to_string()),
                 FollowStep::Cut => {
                     // The line that was being written is never completed.
                     if std::mem::take(&mut ends_in_line) {

@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::serve::hub::HubLimits;
-use crate::serve::tests::site::{DASHBOARD, SiteForm, TestSite, body, header as value, run_async, text};
+use crate::serve::tests::site::{
+    DASHBOARD, OpenAnswer, SiteForm, TestSite, body, header as value, run_async, text,
+};
 
 /// Two replies and an outcome: three revisions.
 fn stream() -> String {
@@ -460,4 +462,30 @@ fn errors_of_the_router_get_a_reason_and_others_keep_theirs() {
     }
     assert_eq!(see_other("/\n").status(), StatusCode::BAD_REQUEST);
     assert!(run_async(text(refresh("/?a=\"<"))).contains("url=/?a=&quot;&lt;\""));
+}
+
+#[test]
+fn a_log_that_doesnt_exist_yet_is_no_problem_and_one_that_is_replaced_is() {
+    let site = TestSite::new(SiteForm::default());
+    let reply = |number: usize, text: &str| {
+        let content = [serde_json::json!({ "type": "text", "text": text })];
+        let message = serde_json::json!({ "id": format!("m-{number}"), "content": content });
+        let line = serde_json::json!({ "type": "assistant", "session_id": "s", "message": message });
+        format!("{line}\n")
+    };
+    let log = site.folder.path().join("late.ndjson");
+    let id = site.run(1, true, &log, (0, None));
+    run_async(async {
+        let live = Arc::clone(&site.reading(&id).await.live);
+        // The facts are published after the first look for the log.
+        let mut changes = live.changes();
+        let _ = tokio::time::timeout(Duration::from_secs(5), changes.changed()).await;
+        std::fs::write(&log, reply(1, "The log came late.") + &reply(2, "EVT2E")).unwrap();
+        let mut open = OpenAnswer::of(site.get(&format!("/sessions/{id}/events?since=0")).await);
+        assert!(open.until("EVT2E").await);
+        assert!(!live.view().has_problem());
+        std::fs::write(&log, reply(3, "EVT3E")).unwrap();
+        assert!(open.until("EVT3E").await);
+        assert!(live.view().has_problem());
+    });
 }
