@@ -120,7 +120,7 @@ pub fn profile(data: &[u8]) {
         problems.0.iter().for_each(|problem| assert_harmless(&problem.to_string()));
     }
     let request = Request { texts: vec![("fuzz".to_owned(), text.into_owned())], ..Request::default() };
-    let resolved = Config::load(&request).resolve(&Named::of_option("fuzz", "--profile"));
+    let resolved = Config::load(&request).resolve(&Named::given_by("fuzz", "--profile"));
     for problem in resolved.problems.errors.0 {
         assert_harmless(&problem.to_string());
         problem.excerpt().into_iter().flatten().for_each(|line| assert_harmless(&line));

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use streamfmt::core::pipeline::{Report, Sink};
-use streamfmt::{Engine, Problem, Problems};
+use streamfmt::{Engine, Problem, Problems, RunChoice};
 
 use crate::args::{AlsoArg, Args};
 use crate::choice::SettingsChoice;
@@ -51,7 +51,7 @@ fn engine(args: &Args, wanted: &AlsoArg, main: &Engine) -> Result<Engine, Proble
     let built = builder.build().map(|engine| engine.beside(main));
     built.map_err(|mut problems| {
         for problem in &mut problems.0 {
-            if problem.origin == "--profile" || problem.origin == format!("--to {}", wanted.to) {
+            if matches!(problem.choice, Some(RunChoice::Profile | RunChoice::Writer)) {
                 problem.origin = wanted.to_string();
             }
         }

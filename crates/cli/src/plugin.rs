@@ -10,7 +10,7 @@ use streamfmt::authoring::starter;
 use streamfmt::install::{Installation, Installed};
 use streamfmt::plugin::manifest::Manifest;
 use streamfmt::plugin::pack::PluginLayer;
-use streamfmt::{Files, Folders, Problem, Problems};
+use streamfmt::{Files, Folders, Problem, ProblemKind, Problems};
 
 use crate::choice::{SettingsChoice, build};
 use crate::exit_code::{OUTPUT, RUN_FAILED, USAGE};
@@ -149,7 +149,11 @@ fn new(folder: &Path, native: bool) -> Result<u8, u8> {
 
 fn check(path: &Path, native: bool) -> Result<u8, u8> {
     if !path.exists() {
-        return Err(refuse(Problem::of(path.display().to_string(), "no such file or folder")));
+        return Err(refuse(Problem::of(
+            ProblemKind::Unreadable,
+            path.display().to_string(),
+            "no such file or folder",
+        )));
     }
     let Examined { manifest, hooks, is_left_out, cases, problems, flaws } =
         examine(&Files::default(), &folders(), path, native);
@@ -272,7 +276,7 @@ fn show(installed: &Installed, folders: &Folders, name: &str) -> Result<u8, u8> 
     let (examined, listed) = if is_path {
         (examine(&files, folders, Path::new(name), false), None)
     } else {
-        let pack = installed.find(&files, name).map_err(|message| refuse(Problem::of(name, message)))?;
+        let pack = installed.find(&files, name).map_err(refuse)?;
         let home = installed.home(name);
         let listed = installed.list(&files).into_iter().find(|it| it.name == name && Some(it.home) == home);
         (Examined::of(pack), listed)

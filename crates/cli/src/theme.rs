@@ -5,7 +5,7 @@ use std::fmt::Write;
 use streamfmt::core::pipeline::Pipeline;
 use streamfmt::core::theme::{Appearance, Theme};
 use streamfmt::settings::themes::KnownTheme;
-use streamfmt::{Background, Engine, Themes};
+use streamfmt::{Background, Engine, Problem, Themes};
 
 use crate::exit_code::{OK, RUN_FAILED, USAGE};
 use crate::message::{one_line, print, print_problems};
@@ -60,8 +60,8 @@ impl ThemeArgs {
         match &self.task {
             ThemeCommand::List => list(&themes()?),
             ThemeCommand::Show { name } => {
-                let source = themes()?.find(name, None).map_err(|message| {
-                    print(&message);
+                let source = themes()?.find(name, None).map_err(|problem| {
+                    print(&problem.message);
                     USAGE
                 })?;
                 write_out(source.text.trim_end().as_bytes())
@@ -89,7 +89,7 @@ fn list(themes: &Themes) -> Result<u8, u8> {
     for known in &known {
         let (grounds, about) = match load(themes, known) {
             Ok(look) => (grounds(&look), look.about().unwrap_or_default().to_owned()),
-            Err(message) => ("?", message),
+            Err(problem) => ("?", problem.message),
         };
         let origin = if known.file.is_some() { format!(" ({})", known.origin) } else { String::new() };
         let line = format!("{:<width$}  {grounds:<14}  {about}{origin}", known.name);
@@ -98,7 +98,7 @@ fn list(themes: &Themes) -> Result<u8, u8> {
     write_out(text.trim_end().as_bytes())
 }
 
-fn load(themes: &Themes, known: &KnownTheme) -> Result<Theme, String> {
+fn load(themes: &Themes, known: &KnownTheme) -> Result<Theme, Problem> {
     themes.load(&known.name, &Background::default()).map(|(look, _)| look)
 }
 
@@ -120,8 +120,8 @@ fn check(themes: &Themes, names: &[String]) -> Result<u8, u8> {
         for appearance in Appearance::ALL {
             let (look, problems) = match themes.load(name, &Background::Known(appearance)) {
                 Ok(found) => found,
-                Err(message) => {
-                    print(&message);
+                Err(problem) => {
+                    print(&problem.message);
                     return Err(USAGE);
                 }
             };

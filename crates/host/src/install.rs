@@ -23,7 +23,7 @@ use crate::folders::Folders;
 use crate::plugin::built_in::BUILT_IN;
 use crate::plugin::manifest::{self, Manifest};
 use crate::plugin::pack::{Pack, is_source};
-use crate::problem::{Problem, suggestion};
+use crate::problem::{Problem, ProblemKind, suggestion};
 use crate::trust::disk;
 use lock::{Lock, Locked};
 use tree::PluginTree;
@@ -96,14 +96,15 @@ impl Installed {
         Self { own: folders.config.as_ref().map(|folder| folder.join("plugins")), data: folders.data.clone() }
     }
 
-    /// Loads the plugin `name`. The error is a message, with a suggestion for a misspelled name.
-    pub fn find(&self, files: &Files, name: &str) -> Result<Pack, String> {
-        let home = self.home(name).ok_or_else(|| self.no_such(name))?;
-        let pack = self.read(files, home, name)?;
+    /// Loads the plugin `name`. The error has a suggestion for a misspelled name.
+    pub fn find(&self, files: &Files, name: &str) -> Result<Pack, Problem> {
+        let broken = |message: String| Problem::of(ProblemKind::Plugin, name, message);
+        let home = self.home(name).ok_or_else(|| self.unknown(name))?;
+        let pack = self.read(files, home, name).map_err(broken)?;
         if pack.name == name {
             Ok(pack)
         } else {
-            Err(format!("its plugin.toml has the name \"{}\"", pack.name))
+            Err(broken(format!("its plugin.toml has the name \"{}\"", pack.name)))
         }
     }
 
@@ -152,26 +153,33 @@ impl Installed {
     /// Installs a plugin from a folder or a Lua file. A native one requires `is_native`: its code has all rights of the user once
     /// it is used. A plugin of the same name is replaced, unless its files were edited; `discard` replaces it even then.
     pub fn add(&self, source: &Path, discard: bool, is_native: bool) -> Result<Installation, Problem> {
-        let complain = |message: String| Problem::of(source.display().to_string(), message);
+        let complain = |kind, message: &str| Problem::of(kind, source.display().to_string(), message);
+        let broken = |message: String| complain(ProblemKind::Plugin, &message);
         let files = Files::default();
-        let tree = PluginTree::read(&files, source).map_err(complain)?;
+        let tree = PluginTree::read(&files, source)
+            .map_err(|message| complain(ProblemKind::Unreadable, &message))?;
         let pack = match (tree.native_manifest(), is_native) {
-            (None, false) => tree.pack(),
-            (None, true) => Err("not a native plugin (its plugin.toml has no [library])".to_owned()),
-            (Some(_), false) => Err("this is a native plugin: its code has all your rights once it is used, and nothing contains it; \
-                                     if you trust it, add --native"
-                .to_owned()),
+            (None, false) => tree.pack().map_err(broken)?,
+            (None, true) => {
+                let message = "not a native plugin (its plugin.toml has no [library])";
+                return Err(complain(ProblemKind::BadValue, message));
+            }
+            (Some(_), false) => {
+                let message = "this is a native plugin: its code has all your rights once it is used, and nothing contains it; \
+                               if you trust it, add --native";
+                return Err(complain(ProblemKind::NotAllowed, message));
+            }
             // Only a folder can contain a library. If others could change it before it is installed, it might not be what the
             // user chose.
-            (Some(_), true) => tree.native_pack(source),
+            (Some(_), true) => tree.native_pack(source).map_err(broken)?,
         };
-        let pack = pack.map_err(complain)?;
         let data = self.data()?;
         let _guard = guard(data)?;
         let mut lock = Lock::read(data)?;
         let folder = data.join("plugins").join(&pack.name);
         if !discard && folder.exists() {
-            self.intact(&files, &pack.name).map_err(|message| Problem::of(&pack.name, message))?;
+            let edited = |message| Problem::of(ProblemKind::Damaged, &pack.name, message);
+            self.intact(&files, &pack.name).map_err(edited)?;
         }
         let locked = Locked {
             version: pack.version.clone(),
@@ -180,7 +188,7 @@ impl Installed {
         };
         let (hash, version) = (locked.hash.clone(), locked.version.clone());
         let before = lock.plugin.insert(pack.name.clone(), locked).map(|before| before.version);
-        tree.put(&folder).map_err(failed_at(&folder))?;
+        tree.put(&folder).map_err(unwritable(&folder))?;
         lock.write(data)?;
         Ok(Installation { name: pack.name, version, hash, files: tree.files.len(), before, folder })
     }
@@ -191,39 +199,41 @@ impl Installed {
             _ if self.has(Home::Installed, name) => self.uninstall(name),
             Some(Home::Own) => {
                 let folder = self.folder(Home::Own, name).unwrap_or_default();
-                Err(Problem::of(
-                    name,
-                    format!("this is your own plugin: remove {} yourself", folder.display()),
-                ))
+                let message = format!("this is your own plugin: remove {} yourself", folder.display());
+                Err(Problem::of(ProblemKind::NotAllowed, name, message))
             }
-            Some(_) => Err(Problem::of(name, "built-in plugins can't be removed; leave it out of `plugins`")),
-            None => Err(Problem::of(name, self.no_such(name))),
+            Some(_) => {
+                let message = "built-in plugins can't be removed; leave it out of `plugins`";
+                Err(Problem::of(ProblemKind::NotAllowed, name, message))
+            }
+            None => Err(self.unknown(name)),
         }
     }
 
     /// Copies a plugin to the user's own, including edits. Returns the folder of the copy.
     pub fn fork(&self, name: &str) -> Result<PathBuf, Problem> {
-        let complain = |message: String| Problem::of(name, message);
-        let target = self
-            .folder(Home::Own, name)
-            .ok_or_else(|| Problem::of(name, "no folder for your plugins: the home directory is unknown"))?;
+        let no_folder = || {
+            let message = "no folder for your plugins: the home directory is unknown";
+            Problem::of(ProblemKind::Unwritable, name, message)
+        };
+        let target = self.folder(Home::Own, name).ok_or_else(no_folder)?;
         if target.exists() {
-            return Err(complain(format!("already copied to {}", target.display())));
+            let message = format!("already copied to {}", target.display());
+            return Err(Problem::of(ProblemKind::Taken, name, message));
         }
-        let home = self.home(name).ok_or_else(|| complain(self.no_such(name)))?;
+        let home = self.home(name).ok_or_else(|| self.unknown(name))?;
         if home == Home::Installed
             && self.intact(&Files::default(), name).is_ok_and(|tree| tree.native_manifest().is_some())
         {
-            return Err(complain(
-                "a native plugin can't be forked: change its source and add it again".to_owned(),
-            ));
+            let message = "a native plugin can't be forked: change its source and add it again";
+            return Err(Problem::of(ProblemKind::NotAllowed, name, message));
         }
         let tree = match home {
             Home::BuiltIn => PluginTree::built_in(name).unwrap_or_default(),
             _ => PluginTree::read(&Files::default(), &self.folder(home, name).unwrap_or_default())
-                .map_err(complain)?,
+                .map_err(|message| Problem::of(ProblemKind::Unreadable, name, message))?,
         };
-        tree.write(&target).map_err(failed_at(&target))?;
+        tree.write(&target).map_err(unwritable(&target))?;
         if home == Home::Installed {
             self.uninstall(name)?;
         }
@@ -235,7 +245,7 @@ impl Installed {
         let _guard = guard(data)?;
         let mut lock = Lock::read(data)?;
         let folder = data.join("plugins").join(name);
-        tree::remove(&folder).map_err(failed_at(&folder))?;
+        tree::remove(&folder).map_err(unwritable(&folder))?;
         lock.plugin.remove(name);
         lock.write(data)
     }
@@ -328,13 +338,20 @@ impl Installed {
         let hint = if names.is_empty() {
             "(streamfmt plugin add installs one)".to_owned()
         } else {
-            suggestion(name, names.iter().map(String::as_str))
+            suggestion(name, names.iter().map(String::as_str)).to_string()
         };
         format!("unknown plugin {hint}")
     }
 
+    fn unknown(&self, name: &str) -> Problem {
+        Problem::of(ProblemKind::UnknownName, name, self.no_such(name))
+    }
+
     fn data(&self) -> Result<&Path, Problem> {
-        let missing = || Problem::of("plugins", "no place to store them: the home directory is unknown");
+        let missing = || {
+            let message = "no place to store them: the home directory is unknown";
+            Problem::of(ProblemKind::Unwritable, "plugins", message)
+        };
         self.data.as_deref().ok_or_else(missing)
     }
 }
@@ -342,15 +359,15 @@ impl Installed {
 /// Waits until no other process changes installed plugins, and keeps others waiting until the value is dropped.
 fn guard(data: &Path) -> Result<File, Problem> {
     let path = data.join(".plugins.guard");
-    disk::make_private_folder(&data.join("plugins")).map_err(failed_at(&path))?;
-    let file = File::options().create(true).append(true).open(&path).map_err(failed_at(&path))?;
-    file.lock().map_err(failed_at(&path))?;
+    disk::make_private_folder(&data.join("plugins")).map_err(unwritable(&path))?;
+    let file = File::options().create(true).append(true).open(&path).map_err(unwritable(&path))?;
+    file.lock().map_err(unwritable(&path))?;
     Ok(file)
 }
 
-/// Converts an I/O error at a path to a problem.
-fn failed_at(path: &Path) -> impl Fn(io::Error) -> Problem {
-    move |error| Problem::of(path.display().to_string(), error.to_string())
+/// Converts an error of writing to a path.
+fn unwritable(path: &Path) -> impl Fn(io::Error) -> Problem {
+    move |error| Problem::of(ProblemKind::Unwritable, path.display().to_string(), error.to_string())
 }
 
 #[cfg(test)]

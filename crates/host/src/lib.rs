@@ -116,7 +116,7 @@ pub use engine::{Builder, Engine};
 pub use files::Files;
 pub use folders::Folders;
 pub use origins::origins;
-pub use problem::{FilePosition, Problem, Problems};
+pub use problem::{FilePosition, Problem, ProblemKind, Problems, RunChoice};
 pub use read_ahead::format_ahead;
 pub use settings::Settings;
 pub use settings::themes::Themes;

@@ -18,12 +18,109 @@ const QUOTED: usize = 160;
 /// `Display` writes one clean line, path first: `mine.toml:3:1: unknown key "lable" (did you mean "label"?)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Its origin: a file's name, or an option with its value.
+    /// What is wrong, for programs: texts of messages may change with any version.
+    pub kind: ProblemKind,
+    /// The choice for this run that is wrong, if the problem isn't in a file.
+    pub choice: Option<RunChoice>,
+    /// Its origin: a file's name, or a choice with its value.
     pub origin: String,
     /// The position in the file, if the origin is a file.
     pub place: Option<FilePosition>,
     /// The message, including a solution.
     pub message: String,
+}
+
+/// The kind of a [`Problem`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ProblemKind {
+    /// A file or folder can't be read: it is missing, too large or not a text, or access is denied.
+    Unreadable,
+    /// A file or folder can't be written, or there is no place for it.
+    Unwritable,
+    /// A text doesn't have the expected form, such as TOML.
+    Syntax,
+    /// There is no such key.
+    UnknownKey,
+    /// Nothing has this name: no profile, theme, plugin, dialect, output format or schema.
+    UnknownName,
+    /// Several things have this name, or one of several must be named.
+    Ambiguous,
+    /// The name is already taken.
+    Taken,
+    /// A key can't have this value, or lacks one.
+    BadValue,
+    /// There is more than the limit allows; the rest is ignored.
+    TooMany,
+    /// It isn't allowed here, such as a key in a project's file that only the user's own settings may set.
+    NotAllowed,
+    /// This build of the program can't do it.
+    Unsupported,
+    /// It is valid, but probably a mistake: a tool that no known agent has, or a plugin that registers nothing.
+    Doubtful,
+    /// A theme's file has an invalid part, which is ignored.
+    Theme,
+    /// A plugin can't be loaded, failed, or uses the interface in a wrong way.
+    Plugin,
+    /// A file that this program wrote was edited or is damaged: an installed plugin, the list of them, a record of trust.
+    Damaged,
+    /// A golden case is incomplete.
+    GoldenCase,
+}
+
+/// A choice for a run, made by an option of the program or a method of the [`Builder`](crate::Builder).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum RunChoice {
+    /// The settings file.
+    Config,
+    /// The dialect.
+    Dialect,
+    /// Items to hide.
+    Hide,
+    /// The only items to show.
+    Only,
+    /// A plugin.
+    Plugin,
+    /// The profile.
+    Profile,
+    /// The value of a key.
+    Set,
+    /// The theme.
+    Theme,
+    /// The output format.
+    Writer,
+}
+
+impl RunChoice {
+    /// Its name in messages: `--to`, or `writer`.
+    pub fn name(self, names: ChoiceNames) -> &'static str {
+        let (option, method) = match self {
+            Self::Config => ("--config", "config"),
+            Self::Dialect => ("--from", "dialect"),
+            Self::Hide => ("--hide", "hide"),
+            Self::Only => ("--only", "only"),
+            Self::Plugin => ("--plugin", "plugin"),
+            Self::Profile => ("--profile", "profile"),
+            Self::Set => ("--set", "set"),
+            Self::Theme => ("--theme", "theme"),
+            Self::Writer => ("--to", "writer"),
+        };
+        match names {
+            ChoiceNames::Options => option,
+            ChoiceNames::Methods => method,
+        }
+    }
+}
+
+/// How messages name a [`RunChoice`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ChoiceNames {
+    /// By the program's option.
+    #[default]
+    Options,
+    /// By the method of the [`Builder`](crate::Builder).
+    Methods,
 }
 
 /// A place in a file.
@@ -40,14 +137,22 @@ pub struct FilePosition {
 }
 
 impl Problem {
-    /// A problem of an option or of a whole file.
-    pub fn of(origin: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { origin: origin.into(), place: None, message: message.into() }
+    /// A problem of a whole file, or of something else that has no lines.
+    pub fn of(kind: ProblemKind, origin: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { kind, choice: None, origin: origin.into(), place: None, message: message.into() }
     }
 
     /// A problem of the bytes `span` of a file.
-    pub fn at(file: &str, source: &str, span: Range<usize>, message: impl Into<String>) -> Self {
+    pub fn at(
+        kind: ProblemKind,
+        file: &str,
+        source: &str,
+        span: Range<usize>,
+        message: impl Into<String>,
+    ) -> Self {
         Self {
+            kind,
+            choice: None,
             origin: file.to_owned(),
             place: Some(FilePosition::find(source, span)),
             message: message.into(),
@@ -158,14 +263,29 @@ pub(crate) fn one_line(text: &str) -> String {
     clean(text).replace('\n', "␊")
 }
 
-/// A suggestion for a wrong `word`: the nearest of `names`, else all of them.
-pub fn suggestion<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> String {
-    let names: Vec<&str> = names.into_iter().collect();
-    match nearest(word, &names) {
-        Some(name) => format!("(did you mean \"{name}\"?)"),
-        None if names.is_empty() => "(there are none)".to_owned(),
-        None => format!("(one of: {})", names.join(", ")),
+/// A suggestion for a wrong word. `Display` writes it in parentheses, for the end of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Suggestion<'a> {
+    /// The name that was probably meant.
+    Nearest(&'a str),
+    /// All names, as none is near.
+    OneOf(Vec<&'a str>),
+}
+
+impl fmt::Display for Suggestion<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nearest(name) => write!(f, "(did you mean \"{name}\"?)"),
+            Self::OneOf(names) if names.is_empty() => f.write_str("(there are none)"),
+            Self::OneOf(names) => write!(f, "(one of: {})", names.join(", ")),
+        }
     }
+}
+
+/// A suggestion for a wrong `word`: the nearest of `names`, else all of them.
+pub fn suggestion<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Suggestion<'a> {
+    let names: Vec<&str> = names.into_iter().collect();
+    nearest(word, &names).map_or_else(|| Suggestion::OneOf(names.clone()), Suggestion::Nearest)
 }
 
 /// The first few of these names in a row, and how many more there are.
@@ -193,7 +313,7 @@ mod tests {
     #[test]
     fn a_problem_is_one_clean_line_with_its_place() {
         let source = "a = 1\n\tb\u{1b} = 2\n";
-        let problem = Problem::at("x\n.toml", source, 7..9, "bad\u{1b}[2J key");
+        let problem = Problem::at(ProblemKind::UnknownKey, "x\n.toml", source, 7..9, "bad\u{1b}[2J key");
         assert_eq!(problem.to_string(), "x␊.toml:2:2: bad␛[2J key");
         assert_eq!(problem.excerpt(), Some(["2 |  b␛ = 2".to_owned(), "  |  ^^".to_owned()]));
     }
@@ -201,7 +321,7 @@ mod tests {
     #[test]
     fn places_outside_the_text_are_clamped() {
         for span in [0..0, 5..9, 9..99, 1..2] {
-            let problem = Problem::at("x", "ä\nö", span, "m");
+            let problem = Problem::at(ProblemKind::Syntax, "x", "ä\nö", span, "m");
             assert!(problem.excerpt().is_some());
         }
     }
@@ -209,11 +329,11 @@ mod tests {
     #[test]
     fn the_nearest_name_is_suggested_only_if_it_is_near() {
         assert_eq!(
-            suggestion("reslt-lines", ["result-lines", "error-lines"]),
+            suggestion("reslt-lines", ["result-lines", "error-lines"]).to_string(),
             "(did you mean \"result-lines\"?)"
         );
-        assert_eq!(suggestion("haed", ["head", "tail"]), "(did you mean \"head\"?)");
-        assert_eq!(suggestion("Full", ["full", "lines"]), "(did you mean \"full\"?)");
-        assert_eq!(suggestion("xyz", ["full", "lines"]), "(one of: full, lines)");
+        assert_eq!(suggestion("haed", ["head", "tail"]).to_string(), "(did you mean \"head\"?)");
+        assert_eq!(suggestion("Full", ["full", "lines"]).to_string(), "(did you mean \"full\"?)");
+        assert_eq!(suggestion("xyz", ["full", "lines"]).to_string(), "(one of: full, lines)");
     }
 }

@@ -33,7 +33,7 @@ use indexmap::IndexMap;
 use crate::files::{FileError, Files};
 use crate::folders::Folders;
 use crate::plugin::pack::Pack;
-use crate::problem::{Problem, Problems, nearest, suggestion};
+use crate::problem::{ChoiceNames, Problem, ProblemKind, Problems, RunChoice, nearest, suggestion};
 use crate::settings::profile::BUILT_IN;
 use document::{LARGEST, SettingValue, SettingsFile, SettingsLayer, Spot, TableEntry};
 use keys::{FILE_KEYS, Head, Named, OWN_TABLES, SERVE_KEYS, ServeSettings};
@@ -55,6 +55,8 @@ pub struct Request {
     pub files: Files,
     /// The folders to search; `None` searches nowhere.
     pub folders: Option<Folders>,
+    /// How messages name the choices for this run.
+    pub names: ChoiceNames,
     /// A file to read instead of searching.
     pub file: Option<PathBuf>,
     /// Whether to ignore the files of a project.
@@ -102,13 +104,14 @@ impl SettingsProblems {
                 continue;
             }
             let is_last = list.0.len() == MOST_PROBLEMS;
-            list.0.push(if is_last { Problem::of("settings", "there are more problems") } else { problem });
+            let last = || Problem::of(ProblemKind::TooMany, "settings", "there are more problems");
+            list.0.push(if is_last { last() } else { problem });
         }
     }
 
     /// Adds a problem; the layer of its position decides whether it is an error or a warning.
-    pub(crate) fn add_at(&mut self, spot: &Spot, message: impl Into<String>) {
-        self.add(spot.document.layer, [spot.problem(message)]);
+    pub(crate) fn add_at(&mut self, spot: &Spot, kind: ProblemKind, message: impl Into<String>) {
+        self.add(spot.document.layer, [spot.problem(kind, message)]);
     }
 
     /// Adds the problems of `other`.
@@ -139,23 +142,23 @@ impl Loaded {
         let (mut head, mut profiles) = (Head::default(), IndexMap::new());
         let (mut found, mut unknown) = (Vec::new(), 0);
         // Locating a problem and searching for a similar name is slow.
-        let report = |found: &mut Vec<Problem>, spot: &Spot, message: &dyn Fn() -> String| {
+        let report = |found: &mut Vec<Problem>, spot: &Spot, kind, message: &dyn Fn() -> String| {
             if found.len() < document::MOST_COLLECTED {
-                found.push(spot.problem(message()));
+                found.push(spot.problem(kind, message()));
             }
         };
         let general = tree::read_part(&table, &mut problems, |name, entry| {
             if let ("profile", SettingValue::Table(tables)) = (name, &entry.leaf.value) {
                 for profile in &tables.0 {
                     if profile.key == "none" || is_path(&profile.key) {
-                        report(&mut found, &profile.at, &|| {
+                        report(&mut found, &profile.at, ProblemKind::BadValue, &|| {
                             "a profile name must be a word other than \"none\"".to_owned()
                         });
                     } else if let SettingValue::Table(table) = &profile.leaf.value {
                         let part = tree::read_part(table, &mut found, |_, _| false);
                         profiles.insert(profile.key.clone(), (profile.at.clone(), part));
                     } else {
-                        report(&mut found, &profile.leaf.spot, &|| {
+                        report(&mut found, &profile.leaf.spot, ProblemKind::BadValue, &|| {
                             let what = profile.leaf.value.describe();
                             format!("profile.{} must be a table, not {what}", profile.key)
                         });
@@ -182,7 +185,7 @@ impl Loaded {
                             let set = key.set(&mut ServeSettings::default(), &row.leaf);
                             found.extend(set.err().unwrap_or_default());
                         }
-                        None => report(&mut found, &row.at, &|| {
+                        None => report(&mut found, &row.at, ProblemKind::UnknownKey, &|| {
                             let names = SERVE_KEYS.iter().map(|key| key.name);
                             format!("unknown key \"serve.{}\" {}", row.key, suggestion(&row.key, names))
                         }),
@@ -200,7 +203,8 @@ impl Loaded {
             }
             let names: Vec<&str> = FILE_KEYS.iter().map(|key| key.name).collect();
             let Some(meant) = nearest(name, &names) else { return false };
-            found.push(entry.at.problem(format!("unknown key \"{name}\" (did you mean \"{meant}\"?)")));
+            let message = format!("unknown key \"{name}\" (did you mean \"{meant}\"?)");
+            found.push(entry.at.problem(ProblemKind::UnknownKey, message));
             true
         });
         problems.extend(found);
@@ -244,8 +248,9 @@ impl Config {
             match config.open(SettingsLayer::Chosen, file, file.display().to_string()) {
                 Ok(document) => config.add(document),
                 Err(error) => {
-                    let origin = format!("--config {}", file.display());
-                    config.problems.errors.0.push(Problem::of(origin, error.to_string()));
+                    let spot = Spot::of_choice(RunChoice::Config, &file.display().to_string(), request.names);
+                    let problem = spot.problem(ProblemKind::Unreadable, error.to_string());
+                    config.problems.errors.0.push(problem);
                 }
             }
             return config;
@@ -267,7 +272,9 @@ impl Config {
         match opened {
             Ok(document) => self.add(document),
             Err(FileError::Missing) => {}
-            Err(error) => self.problems.add(layer, [Problem::of(shown, error.to_string())]),
+            Err(error) => {
+                self.problems.add(layer, [Problem::of(ProblemKind::Unreadable, shown, error.to_string())])
+            }
         }
     }
 
@@ -350,7 +357,7 @@ impl Config {
             for layer in [SettingsLayer::Chosen, SettingsLayer::User, SettingsLayer::System] {
                 profiles.extend(default_of(layer).map(|profile| chosen(profile, "default-profile")));
             }
-            profiles.push(chosen(Named::of_option(otherwise, "the default"), "nothing else"));
+            profiles.push(chosen(Named::given_by(otherwise, "the default"), "nothing else"));
         }
         ProfileChoices { profiles, by_stream }
     }

@@ -24,7 +24,7 @@ use similar::TextDiff;
 use streamfmt_core::text::clean;
 
 use crate::files::{FileError, Files};
-use crate::problem::{Problem, one_line};
+use crate::problem::{Problem, ProblemKind, one_line};
 use record::TrustRecord;
 
 /// The folder in a project that is reserved for this program.
@@ -47,7 +47,8 @@ impl Closure {
     /// project ([`Files::within`]), and must have read everything that the project's settings refer to.
     pub fn of(project: &Files) -> Result<Self, Problem> {
         let root = project.root().unwrap_or(Path::new("")).to_owned();
-        let complain = |path: &str, error: FileError| Problem::of(path, error.to_string());
+        let complain =
+            |path: &str, error: FileError| Problem::of(ProblemKind::Unreadable, path, error.to_string());
         let own = match project.walk(Path::new(OWN_FOLDER), |_| true) {
             Err(FileError::Missing) => Vec::new(),
             walked => walked.map_err(|error| complain(OWN_FOLDER, error))?,
@@ -61,7 +62,8 @@ impl Closure {
             let inside = source.path.strip_prefix(&root).unwrap_or(&source.path);
             let parts: Option<Vec<&str>> = inside.iter().map(|part| part.to_str()).collect();
             let Some(parts) = parts else {
-                return Err(Problem::of(inside.display().to_string(), "the file name is not UTF-8"));
+                let name = inside.display().to_string();
+                return Err(Problem::of(ProblemKind::Unreadable, name, "the file name is not UTF-8"));
             };
             files.insert(parts.join("/"), source.bytes);
         }
@@ -206,7 +208,8 @@ impl Trust {
 
     fn put(&self, entry: &TrustEntry) -> Result<PathBuf, Problem> {
         let Some(folder) = &self.folder else {
-            return Err(Problem::of("trust", "no place to store it: the home directory is unknown"));
+            let message = "no place to store it: the home directory is unknown";
+            return Err(Problem::of(ProblemKind::Unwritable, "trust", message));
         };
         let record = TrustRecord::named(folder, &entry.root);
         record.write(entry)?;

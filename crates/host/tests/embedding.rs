@@ -20,7 +20,7 @@ use streamfmt::profile::Ci;
 use streamfmt::session::Session;
 use streamfmt::theme::ColorDepth;
 use streamfmt::writer::Writer;
-use streamfmt::{Builder, Engine, Looks};
+use streamfmt::{Builder, Engine, Looks, ProblemKind, RunChoice};
 
 /// Says one thing of all calls of a tool.
 struct Says {
@@ -272,20 +272,82 @@ fn the_oldest_rust_is_the_same_everywhere() {
 #[test]
 fn problems_name_what_the_host_wrote_and_files_their_path() {
     let builder = Engine::builder;
-    for (wrong, told) in [
-        (builder().writer("htm"), "writer htm: unknown output format (did you mean \"html\"?)"),
-        (builder().dialect("clade"), "dialect clade: unknown dialect (did you mean \"claude\"?)"),
-        (builder().profile("quite"), "profile: unknown profile \"quite\" (did you mean \"quiet\"?)"),
-        (builder().theme("drak"), "theme drak: "),
-        (builder().only(["@edti".to_owned()]), "only @edti: unknown action"),
-        (builder().hide([" ".to_owned()]), "hide: the list is empty"),
-        (builder().set("detial=full"), "set detial=full: unknown key"),
-        (builder().set("extends=a"), "set extends=a: "),
-        (builder().config("none.toml"), "config none.toml: "),
-        (builder().add_profile("mine", "detial = 'full'").profile("mine"), "mine:1:1: unknown key"),
+    let chosen = Some;
+    for (wrong, message, kind, choice) in [
+        (
+            builder().writer("htm"),
+            "writer htm: unknown output format (did you mean \"html\"?)",
+            ProblemKind::UnknownName,
+            chosen(RunChoice::Writer),
+        ),
+        (
+            builder().dialect("clade"),
+            "dialect clade: unknown dialect (did you mean \"claude\"?)",
+            ProblemKind::UnknownName,
+            chosen(RunChoice::Dialect),
+        ),
+        (
+            builder().profile("quite"),
+            "profile: unknown profile \"quite\" (did you mean \"quiet\"?)",
+            ProblemKind::UnknownName,
+            chosen(RunChoice::Profile),
+        ),
+        (builder().theme("drak"), "theme drak: ", ProblemKind::UnknownName, chosen(RunChoice::Theme)),
+        (
+            builder().only(["@edti".to_owned()]),
+            "only @edti: unknown action",
+            ProblemKind::UnknownName,
+            chosen(RunChoice::Only),
+        ),
+        (
+            builder().hide([" ".to_owned()]),
+            "hide: the list is empty (name kinds and tools, as in hide reply,Bash,@edit)",
+            ProblemKind::BadValue,
+            chosen(RunChoice::Hide),
+        ),
+        (
+            builder().set("detial=full"),
+            "set detial=full: unknown key",
+            ProblemKind::UnknownKey,
+            chosen(RunChoice::Set),
+        ),
+        (
+            builder().set("layout.width=wide"),
+            "set layout.width=wide: layout.width must be",
+            ProblemKind::BadValue,
+            chosen(RunChoice::Set),
+        ),
+        (
+            builder().set("extends=a"),
+            "set extends=a: choose a profile with profile",
+            ProblemKind::NotAllowed,
+            chosen(RunChoice::Set),
+        ),
+        (
+            builder().config("none.toml"),
+            "config none.toml: ",
+            ProblemKind::Unreadable,
+            chosen(RunChoice::Config),
+        ),
+        (
+            builder().plugin("none.lua"),
+            "plugin none.lua: ",
+            ProblemKind::Unreadable,
+            chosen(RunChoice::Plugin),
+        ),
+        (
+            builder().add_profile("mine", "detial = 'full'").profile("mine"),
+            "mine:1:1: unknown key",
+            ProblemKind::UnknownKey,
+            None,
+        ),
+        (builder().add_profile("mine", "detail =").profile("mine"), "mine:1:", ProblemKind::Syntax, None),
     ] {
-        let problems = wrong.build().map(|_| ()).unwrap_err().to_string();
-        assert!(problems.starts_with(told), "{told}: {problems}");
+        let problems = wrong.build().map(|_| ()).unwrap_err();
+        let first = &problems.0[0];
+        assert_eq!((first.kind, first.choice), (kind, choice), "{problems}");
+        let problems = problems.to_string();
+        assert!(problems.starts_with(message), "{message}: {problems}");
         assert!(!problems.contains("--"), "{problems}");
         assert!(!problems.contains("streamfmt "), "{problems}");
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use streamfmt::Engine;
 use streamfmt::install::Installed;
 use streamfmt::plugin::manifest::Manifest;
+use streamfmt::problem::{Suggestion, suggestion};
 use streamfmt::settings::keys::{FILE_KEYS, FILTER_KEYS, KEYS, Key, SERVE_KEYS, SWITCH_KEYS, TOOL_KEYS};
 use streamfmt::settings::tree;
 
@@ -69,12 +70,13 @@ pub(super) fn is_known(key: &str) -> bool {
 pub(super) fn unknown(key: &str) -> u8 {
     let rows = rows();
     let last = |row: &&ListedKey| row.name.strip_suffix(key).is_some_and(|group| group.ends_with('.'));
-    let hint = match rows.iter().find(last) {
+    let nearest = || suggestion(&general(key), rows.iter().map(|row| row.name.as_str()));
+    let hint = match rows.iter().find(last).map_or_else(nearest, |row| Suggestion::Nearest(&row.name)) {
         _ if key == "plugin" => "(see: streamfmt config explain plugin.NAME)".to_owned(),
-        Some(row) => format!("(did you mean \"{}\"?)", row.name),
-        None => streamfmt::problem::suggestion(&general(key), rows.iter().map(|row| row.name.as_str())),
+        // There are too many to list them.
+        Suggestion::OneOf(_) => "(see: streamfmt config schema)".to_owned(),
+        near @ Suggestion::Nearest(_) => near.to_string(),
     };
-    let hint = if hint.starts_with("(one of") { "(see: streamfmt config schema)".to_owned() } else { hint };
     print(&format!("unknown key \"{key}\" {hint}"));
     USAGE
 }
@@ -135,7 +137,11 @@ fn options_of(key: &str, parts: &[String], engine: &Engine) -> Result<String, u8
     let used = engine.plugins().iter().rfind(|active| active.pack.name == *name);
     let pack = match used {
         Some(active) => Arc::clone(&active.pack),
-        None => Arc::new(Installed::new(&folders()).find(engine.files(), name).map_err(refuse)?),
+        None => Arc::new(
+            Installed::new(&folders())
+                .find(engine.files(), name)
+                .map_err(|problem| refuse(problem.message))?,
+        ),
     };
     let manifest = pack.manifest().and_then(|text| Manifest::parse(text).ok()).unwrap_or_default();
     let options = manifest.options;
@@ -151,7 +157,7 @@ fn options_of(key: &str, parts: &[String], engine: &Engine) -> Result<String, u8
         }
         Some(option) => {
             let Some(choice) = options.get(option) else {
-                let hint = streamfmt::problem::suggestion(option, options.keys().map(String::as_str));
+                let hint = suggestion(option, options.keys().map(String::as_str));
                 return Err(refuse(format!("{name} has no option \"{option}\" {hint}")));
             };
             let values = format!("a {}, otherwise {}", choice.type_name(), choice.value);

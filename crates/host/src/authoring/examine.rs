@@ -13,7 +13,7 @@ use crate::native;
 use crate::plugin::journal::{Journal, PluginMessage};
 use crate::plugin::manifest::{self, Manifest};
 use crate::plugin::pack::{Pack, is_library};
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemKind};
 use crate::settings::Config;
 
 /// Largest manifest, in bytes.
@@ -55,7 +55,7 @@ pub fn examine(files: &Files, folders: &Folders, path: &Path, native: bool) -> E
             found.flaws.extend(Manifest::unknown(&text).into_iter().map(placed));
         }
         Err(FileError::Missing) => {}
-        Err(error) => found.problems.push(Problem::of(&origin, error.to_string())),
+        Err(error) => found.problems.push(Problem::of(ProblemKind::Unreadable, &origin, error.to_string())),
     }
     if !found.problems.is_empty() {
         return found;
@@ -84,7 +84,8 @@ pub fn examine(files: &Files, folders: &Folders, path: &Path, native: bool) -> E
                 }
             }
             Err(message) => {
-                found.problems.push(Problem::of(path.display().to_string(), message));
+                let path = path.display().to_string();
+                found.problems.push(Problem::of(ProblemKind::Plugin, path, message));
                 return found;
             }
         }
@@ -119,7 +120,7 @@ impl Examined {
         }));
         if self.hooks.is_empty() && pack.profiles().next().is_none() && pack.themes().next().is_none() {
             let message = "it registers nothing: call sf.tool, sf.view, sf.on or the like while it loads";
-            self.flaws.push(Problem::of(&pack.name, message));
+            self.flaws.push(Problem::of(ProblemKind::Doubtful, &pack.name, message));
         }
     }
 
@@ -135,12 +136,12 @@ impl Examined {
                 if name != manifest.name {
                     let message =
                         format!("its library has the name \"{name}\", its plugin.toml \"{}\"", pack.name);
-                    self.flaws.push(Problem::of(&pack.name, message));
+                    self.flaws.push(Problem::of(ProblemKind::Doubtful, &pack.name, message));
                 }
                 let hook = |what: String| Hook { what, fields: Vec::new(), place: None };
                 self.hooks = groups.into_iter().map(hook).collect();
             }
-            Err(message) => self.problems.push(Problem::of(&pack.name, message)),
+            Err(message) => self.problems.push(Problem::of(ProblemKind::Plugin, &pack.name, message)),
         }
     }
 
@@ -152,7 +153,7 @@ impl Examined {
         if self.cases == 0 && suite.problems.0.is_empty() {
             let message = "there is no golden case: tests/<case>/input.ndjson with the expected output \
                            (streamfmt golden add makes one)";
-            self.flaws.push(Problem::of("tests", message));
+            self.flaws.push(Problem::of(ProblemKind::GoldenCase, "tests", message));
         }
         self.flaws.extend(suite.problems.0);
     }

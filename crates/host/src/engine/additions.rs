@@ -12,7 +12,7 @@ use streamfmt_dialects::DIALECTS;
 
 use super::Builder;
 use crate::plugin::WriterName;
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemKind};
 use crate::settings::themes::Themes;
 use crate::writers;
 
@@ -176,7 +176,9 @@ impl Additions {
             .chain(writers)
             .filter(|(what, name, is_taken)| *is_taken || !known.insert((*what, *name)));
         taken
-            .map(|(what, name, _)| Problem::of(format!("{what} {name}"), "this name is already taken"))
+            .map(|(what, name, _)| {
+                Problem::of(ProblemKind::Taken, format!("{what} {name}"), "this name is already taken")
+            })
             .collect()
     }
 

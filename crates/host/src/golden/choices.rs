@@ -11,7 +11,7 @@ use streamfmt_core::theme::ColorDepth;
 use super::input::Patch;
 use super::places::ChoicePlaces;
 use crate::files::{FileError, read_plain_text};
-use crate::problem::{Problem, Problems, suggestion};
+use crate::problem::{Problem, ProblemKind, Problems, suggestion};
 use crate::settings::document::{
     LARGEST, Leaf, SettingValue, SettingsFile, SettingsLayer, Table, TableEntry, parse,
 };
@@ -116,7 +116,7 @@ impl CaseChoices {
             Ok(source) => source,
             Err(FileError::Missing) => return choices,
             Err(error) => {
-                problems.0.push(Problem::of(file, error.to_string()));
+                problems.0.push(Problem::of(ProblemKind::Unreadable, file, error.to_string()));
                 return choices;
             }
         };
@@ -142,14 +142,17 @@ impl CaseChoices {
                     }
                     _ if let Some((known, set)) = KEYS.iter().find(|(known, _)| *known == name) => {
                         choices.places.0.insert(known, leaf.clone());
-                        set(&mut choices, leaf, folder).err().map(|wanted| leaf.spot.problem(wanted))
+                        let wrong = set(&mut choices, leaf, folder).err();
+                        wrong.map(|wanted| leaf.spot.problem(ProblemKind::BadValue, wanted))
                     }
                     _ if let Some(keys) = keys_in(&inner) => {
-                        Some(leaf.spot.problem(format!("expected a table with {keys}")))
+                        let message = format!("expected a table with {keys}");
+                        Some(leaf.spot.problem(ProblemKind::BadValue, message))
                     }
                     _ => {
                         let hint = suggestion(&name, KEYS.iter().map(|(known, _)| *known));
-                        Some(at.problem(format!("unknown key \"{name}\" {hint}")))
+                        let message = format!("unknown key \"{name}\" {hint}");
+                        Some(at.problem(ProblemKind::UnknownKey, message))
                     }
                 };
                 found.extend(problem);

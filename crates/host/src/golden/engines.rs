@@ -16,7 +16,8 @@ use crate::engine::{Builder, Engine};
 use crate::files::{Files, lock, read_plain_text};
 use crate::plugin::manifest::{self, Manifest};
 use crate::plugin::pack::Pack;
-use crate::problem::Problem;
+use crate::problem::{ChoiceNames, Problem, ProblemKind, RunChoice};
+use crate::settings::document::Spot;
 use crate::settings::profile::BUILT_IN;
 use crate::settings::project::settings_above;
 use crate::settings::{Config, Request, is_path};
@@ -109,12 +110,16 @@ impl Engines {
         for assignment in &formatting.set {
             builder = builder.set(assignment);
         }
-        let mut problems = Vec::new();
+        let mut problems: Vec<Problem> = Vec::new();
         let mut packs = Vec::new();
         for path in &formatting.plugins {
             match self.pack(path, native.contains(path)) {
                 Ok(pack) => packs.push(pack),
-                Err(wrong) => problems.push(Problem::of(format!("--plugin {}", path.display()), wrong)),
+                Err(wrong) => {
+                    let path = path.display().to_string();
+                    let spot = Spot::of_choice(RunChoice::Plugin, &path, ChoiceNames::Options);
+                    problems.push(spot.problem(ProblemKind::Plugin, wrong));
+                }
             }
         }
         if let Some(settings) = settings.as_ref().filter(|_| !is_known(profile, &packs)) {

@@ -11,7 +11,7 @@ use super::engines::Engines;
 use super::input::CaseInput;
 use super::report::word;
 use crate::files::{FileError, read_plain};
-use crate::problem::{Problem, Problems};
+use crate::problem::{Problem, ProblemKind, Problems};
 use crate::writers;
 
 /// Large folders that never contain cases.
@@ -47,7 +47,7 @@ impl Suite {
     pub fn find(root: &Path) -> Self {
         let mut suite = Self::default();
         let Ok(real) = root.canonicalize() else {
-            suite.report(root, "no such file or folder");
+            suite.report(ProblemKind::Unreadable, root, "no such file or folder");
             return suite;
         };
         let above: Vec<&Path> = real.ancestors().skip(1).collect();
@@ -56,7 +56,7 @@ impl Suite {
             defaults.formatting.plugins = vec![(*pack).to_owned()];
         }
         if !real.is_dir() {
-            suite.report(root, "not a folder (each case is a folder)");
+            suite.report(ProblemKind::Unreadable, root, "not a folder (each case is a folder)");
             return suite;
         }
         let mut top = &*real;
@@ -88,8 +88,8 @@ impl Suite {
         self.orphans.clear();
     }
 
-    fn report(&mut self, path: &Path, wrong: impl Into<String>) {
-        self.problems.0.push(Problem::of(path.display().to_string(), wrong));
+    fn report(&mut self, kind: ProblemKind, path: &Path, wrong: impl Into<String>) {
+        self.problems.0.push(Problem::of(kind, path.display().to_string(), wrong));
     }
 
     fn sort(&mut self) {
@@ -103,7 +103,9 @@ impl Suite {
         let (mut known, mut reported) = (HashSet::new(), HashSet::new());
         self.orphans.retain(|path| known.insert(real(path)));
         let twice = self.cells.windows(2).filter(|pair| pair[0].name == pair[1].name);
-        let twice = twice.map(|pair| Problem::of(&pair[0].name, "two cases have this name; rename one"));
+        let twice = twice.map(|pair| {
+            Problem::of(ProblemKind::Taken, &pair[0].name, "two cases have this name; rename one")
+        });
         self.problems.0.extend(twice);
         self.problems.0.retain(|problem| reported.insert(problem.to_string()));
     }
@@ -122,7 +124,7 @@ impl Suite {
                     "the plugin has no tests; add one: streamfmt golden add NAME --from FILE --root {}",
                     word(&tests.display().to_string())
                 );
-                self.report(&path, message);
+                self.report(ProblemKind::GoldenCase, &path, message);
                 return Vec::new();
             }
             return vec![SuiteFolder { path: tests, name, defaults }];
@@ -143,7 +145,7 @@ impl Suite {
             Some(SuiteFolder { path, name, defaults: Arc::clone(&defaults) })
         };
         if let Err(error) = fs::read_dir(&path) {
-            self.report(&path, FileError::from(error).to_string());
+            self.report(ProblemKind::Unreadable, &path, FileError::from(error).to_string());
         }
         children(&path).into_iter().filter_map(below).collect()
     }
@@ -171,7 +173,7 @@ impl Suite {
         let input = match input {
             Ok(input) => input,
             Err(wrong) => {
-                return self.report(&file, wrong);
+                return self.report(ProblemKind::GoldenCase, &file, wrong);
             }
         };
         let expected = folder.join("expected");
@@ -182,7 +184,7 @@ impl Suite {
             return;
         }
         if cells.is_empty() {
-            self.report(folder, "no profile or no writer is wanted of it");
+            self.report(ProblemKind::GoldenCase, folder, "no profile or no writer is wanted of it");
         }
         let name = if name.is_empty() { own_name(folder) } else { name.to_owned() };
         let case = Arc::new(Case { name, path: folder.to_owned(), choices, input });

@@ -16,7 +16,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemKind};
 use crate::trust::disk::{read_private, write_private};
 
 const NAME: &str = "plugins.lock";
@@ -43,18 +43,20 @@ pub(super) struct Locked {
 impl Lock {
     pub(super) fn read(data: &Path) -> Result<Self, Problem> {
         let path = data.join(NAME);
-        let complain = |why: &str| Problem::of(path.display().to_string(), why);
+        let complain = |kind, why: &str| Problem::of(kind, path.display().to_string(), why);
         let bytes = match read_private(&path, LARGEST) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
-            read => read.map_err(|error| complain(&error.to_string()))?,
+            read => read.map_err(|error| complain(ProblemKind::Unreadable, &error.to_string()))?,
         };
         let lock = String::from_utf8(bytes).ok().and_then(|text| toml::from_str(&text).ok());
-        lock.ok_or_else(|| complain("it is damaged: remove it and add the plugins anew"))
+        lock.ok_or_else(|| {
+            complain(ProblemKind::Damaged, "it is damaged: remove it and add the plugins anew")
+        })
     }
 
     pub(super) fn write(&self, data: &Path) -> Result<(), Problem> {
         let path = data.join(NAME);
-        let complain = |why: String| Problem::of(path.display().to_string(), why);
+        let complain = |why: String| Problem::of(ProblemKind::Unwritable, path.display().to_string(), why);
         let mut table = Table::try_from(self).map_err(|error| complain(error.to_string()))?;
         table.insert("version".to_owned(), Value::Integer(1));
         write_private(&path, table.to_string().as_bytes()).map_err(|error| complain(error.to_string()))

@@ -115,13 +115,14 @@ fn installed_files_are_read_only_and_edits_are_detected() {
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
     fs::write(folder.join("more.lua"), "return 1").unwrap();
     let error = find().unwrap_err();
-    assert!(error.contains("streamfmt plugin fork demo") && error.contains("--discard"), "{error}");
-    assert_eq!(disk.add("source").unwrap_err(), error);
+    let message = error.message;
+    assert!(message.contains("streamfmt plugin fork demo") && message.contains("--discard"), "{message}");
+    assert_eq!(disk.add("source").unwrap_err(), message);
     disk.installed().add(&disk.0.join("source"), true, false).unwrap();
     assert!(find().is_ok());
 
     fs::remove_file(disk.0.join("data/plugins.lock")).unwrap();
-    assert!(find().unwrap_err().contains("its source is unknown"));
+    assert!(find().unwrap_err().message.contains("its source is unknown"));
 }
 
 #[test]
@@ -141,6 +142,8 @@ fn a_fork_is_the_users_own_and_overrides_the_installed_plugin() {
     assert_eq!(homes, [Home::Own, Home::Installed]);
     installed.remove("demo").unwrap();
     assert_eq!(installed.home("demo"), Some(Home::Own));
-    assert!(installed.find(&Files::default(), "dmeo").unwrap_err().contains("did you mean \"demo\"?"));
+    assert!(
+        installed.find(&Files::default(), "dmeo").unwrap_err().message.contains("did you mean \"demo\"?")
+    );
     assert!(installed.find(&Files::default(), "../source").is_err());
 }

@@ -9,7 +9,7 @@ use streamfmt_core::item::Id;
 use streamfmt_core::text::clean;
 
 use crate::files::lock;
-use crate::problem::{FilePosition, Problem, one_line};
+use crate::problem::{FilePosition, Problem, ProblemKind, one_line};
 
 /// Most distinct failures that are remembered, so that each is reported once.
 const MOST_KNOWN: usize = 1_000;
@@ -62,12 +62,12 @@ impl Warning {
 
     /// Converts it to a problem of the setup.
     pub fn problem(&self) -> Problem {
-        let Some((file, line, text)) = &self.place else { return Problem::of(&self.plugin, &self.message) };
+        let of = |origin: &str| Problem::of(ProblemKind::Plugin, origin, &self.message);
+        let Some((file, line, text)) = &self.place else { return of(&self.plugin) };
         let column = text.chars().take_while(|ch| ch.is_whitespace()).count() + 1;
         let place =
             FilePosition { line: *line, column, text: text.clone(), length: text.trim().chars().count() };
-        let origin = self.path.as_ref().unwrap_or(file).clone();
-        Problem { origin, place: Some(place), message: self.message.clone() }
+        Problem { place: Some(place), ..of(self.path.as_ref().unwrap_or(file)) }
     }
 
     /// Removes the path of the file, to compare warnings independent of where the plugin is.

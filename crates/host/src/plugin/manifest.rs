@@ -27,7 +27,7 @@ use streamfmt_core::syntax_errors::SyntaxErrors;
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Value};
 
-use crate::problem::{Problem, Problems, suggestion};
+use crate::problem::{Problem, ProblemKind, Problems, suggestion};
 
 /// The name of the manifest in a plugin's folder.
 pub const FILE: &str = "plugin.toml";
@@ -115,7 +115,7 @@ impl Manifest {
         let mut reader = ManifestReader { source, problems: Problems::default() };
         let (table, found) = SyntaxErrors::parse(source);
         for (span, message) in found.errors {
-            reader.complain(span, message);
+            reader.report(ProblemKind::Syntax, span, message);
         }
         let manifest = reader.manifest(&table);
         reader.problems.or(manifest)
@@ -129,7 +129,7 @@ impl Manifest {
             for (key, _) in table.iter().filter(|(key, _)| !known.contains(&&**key.get_ref())) {
                 let hint = suggestion(key.get_ref(), known.iter().copied());
                 let message = format!("unknown key \"{}\" {hint}", key.get_ref());
-                found.push(Problem::at(FILE, source, key.span(), message));
+                found.push(Problem::at(ProblemKind::UnknownKey, FILE, source, key.span(), message));
             }
         };
         check(table.get_ref(), KEYS);
@@ -151,7 +151,11 @@ struct ManifestReader<'a> {
 
 impl ManifestReader<'_> {
     fn complain(&mut self, span: Range<usize>, message: impl Into<String>) {
-        self.problems.0.push(Problem::at(FILE, self.source, span, message));
+        self.report(ProblemKind::BadValue, span, message);
+    }
+
+    fn report(&mut self, kind: ProblemKind, span: Range<usize>, message: impl Into<String>) {
+        self.problems.0.push(Problem::at(kind, FILE, self.source, span, message));
     }
 
     fn manifest(&mut self, table: &DeTable<'_>) -> Manifest {

@@ -147,7 +147,7 @@ mod tests {
                 _ => leaf = Some(&entry.leaf),
             }
         }
-        let granted = [Named::of_option("cost", "")];
+        let granted = [Named::given_by("cost", "")];
         let told = check(&key, &leaf.unwrap().value, &granted);
         assert_eq!(told.is_ok(), may, "{source}: {told:?}");
     }

@@ -10,7 +10,7 @@ use crate::files::Files;
 use crate::folders::Folders;
 use crate::plugin::journal::{self, Journal};
 use crate::plugin::pack::Pack;
-use crate::problem::{Problem, Problems, suggestion};
+use crate::problem::{Problem, ProblemKind, Problems, suggestion};
 use crate::settings::group;
 use crate::settings::keys::Named;
 use crate::settings::profile::{BUILT_IN, Settings};
@@ -21,7 +21,7 @@ impl Config {
     /// Returns the problems of all files and of every profile in them, including a project's, trusted or not. Runs nothing.
     pub fn check(&self) -> SettingsProblems {
         let mut found = self.problems.clone();
-        let default = Named::of_option("default", "the default");
+        let default = Named::given_by("default", "the default");
         found.extend(self.look_over(&self.resolve(&default)));
         for loaded in &self.layers {
             for (name, (spot, _)) in &loaded.profiles {
@@ -49,7 +49,7 @@ impl Config {
         for (name, file, text) in pack.profiles() {
             if name == "none" || BUILT_IN.iter().any(|(known, _)| *known == name) {
                 let message = "this profile can't be chosen: a built-in profile has the same name";
-                found.add(SettingsLayer::Pack, [Problem::of(&file, message)]);
+                found.add(SettingsLayer::Pack, [Problem::of(ProblemKind::Taken, &file, message)]);
             }
             let document = SettingsFile::new(file, None, SettingsLayer::Pack, text.to_owned());
             found.extend(config.look_over(&config.resolve_text(document)));
@@ -59,7 +59,9 @@ impl Config {
             for appearance in Appearance::ALL {
                 match themes.load(name, &Background::Known(appearance)) {
                     Ok((_, problems)) => found.add(SettingsLayer::Pack, problems.0),
-                    Err(message) => found.add(SettingsLayer::Pack, [Problem::of(&file, message)]),
+                    Err(problem) => {
+                        found.add(SettingsLayer::Pack, [Problem { origin: file.clone(), ..problem }]);
+                    }
                 }
             }
         }
@@ -86,7 +88,7 @@ impl Config {
             if let (false, Ok(mut pack)) = (is_used, self.pack_named(plugin))
                 && let Err(message) = packs::choose(&mut pack, option, &leaf.value)
             {
-                found.add_at(&leaf.spot, message);
+                found.add_at(&leaf.spot, ProblemKind::BadValue, message);
             }
         }
         // A plugin may provide an accumulator or a writer; its name is known only once the plugin runs.
@@ -101,7 +103,8 @@ impl Config {
             .filter(|writer| plugins.is_empty() && writers::find(&writer.name).is_none());
         if let Some(writer) = writer {
             let hint = suggestion(&writer.name, WRITERS.iter().map(|row| row.name));
-            found.add_at(&writer.spot, format!("unknown output format \"{}\" {hint}", writer.name));
+            let message = format!("unknown output format \"{}\" {hint}", writer.name);
+            found.add_at(&writer.spot, ProblemKind::UnknownName, message);
         }
         found.add(SettingsLayer::User, group::hints_in(&resolved.tree, &settings.tools, false));
         let themes = self.themes(plugins.iter().rev().map(|active| &active.pack));
@@ -130,7 +133,7 @@ impl Config {
     ) -> Result<(Theme, SettingsProblems), SettingsProblems> {
         let themes = themes.named_in(&named.spot.document, &self.folders, self.closure());
         let (theme, Problems(wrong)) =
-            themes.load(&named.name, background).map_err(|message| no_theme(named, &message))?;
+            themes.load(&named.name, background).map_err(|problem| no_theme(named, &problem))?;
         let mut found = SettingsProblems::default();
         found.add(SettingsLayer::User, wrong);
         Ok((theme, found))
@@ -143,17 +146,18 @@ impl Config {
             return Ok(());
         }
         let themes = themes.named_in(&named.spot.document, &self.folders, self.closure());
-        themes.check(&named.name).map_err(|message| no_theme(named, &message))
+        themes.check(&named.name).map_err(|problem| no_theme(named, &problem))
     }
 }
 
-fn no_theme(named: &Named, message: &str) -> SettingsProblems {
+fn no_theme(named: &Named, problem: &Problem) -> SettingsProblems {
+    let Problem { kind, message, .. } = problem;
     // A problem of an option begins with the option, which already contains the name.
     let message = match named.spot.document.layer {
-        SettingsLayer::Option => message.to_owned(),
+        SettingsLayer::Option => message.clone(),
         _ => format!("theme \"{}\": {message}", named.name),
     };
     let mut found = SettingsProblems::default();
-    found.add_at(&named.spot, message);
+    found.add_at(&named.spot, *kind, message);
     found
 }

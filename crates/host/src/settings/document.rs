@@ -10,7 +10,7 @@ use strum::IntoStaticStr;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::problem::Problem;
+use crate::problem::{ChoiceNames, Problem, ProblemKind, RunChoice};
 use crate::tools::rule::Origin;
 
 /// Largest settings file, in bytes.
@@ -61,6 +61,8 @@ pub struct SettingsFile {
     pub layer: SettingsLayer,
     /// Its text.
     pub source: String,
+    /// The choice for this run, if that is what it is.
+    choice: Option<RunChoice>,
     /// Positions of its line feeds, so that line numbers need no scan from the start.
     ends: Vec<usize>,
 }
@@ -69,7 +71,7 @@ impl SettingsFile {
     /// Creates a file from its text.
     pub fn new(name: impl Into<String>, path: Option<PathBuf>, layer: SettingsLayer, source: String) -> Self {
         let ends = memchr::memchr_iter(b'\n', source.as_bytes()).collect();
-        Self { name: name.into(), path, layer, source, ends }
+        Self { name: name.into(), path, layer, source, choice: None, ends }
     }
 
     /// The folder that relative paths in it start from.
@@ -88,17 +90,29 @@ pub struct Spot {
 }
 
 impl Spot {
-    /// The position of an option or a variable, such as `--set limits.result-lines=3`.
-    pub fn of_option(option: impl Into<String>) -> Self {
-        let document = SettingsFile::new(option, None, SettingsLayer::Option, String::new());
-        Self { document: Arc::new(document), span: 0..0 }
+    /// The position of a choice for this run, such as `--set limits.result-lines=3`. Without a value, the choice alone.
+    pub fn of_choice(choice: RunChoice, value: &str, names: ChoiceNames) -> Self {
+        let name = choice.name(names);
+        let shown = if value.is_empty() { name.to_owned() } else { format!("{name} {value}") };
+        Self::of_run(shown, Some(choice))
+    }
+
+    /// The position of a variable, or of a default: `STREAMFMT_PROFILE`.
+    pub fn named(name: impl Into<String>) -> Self {
+        Self::of_run(name.into(), None)
+    }
+
+    fn of_run(name: String, choice: Option<RunChoice>) -> Self {
+        let document = SettingsFile::new(name, None, SettingsLayer::Option, String::new());
+        Self { document: Arc::new(SettingsFile { choice, ..document }), span: 0..0 }
     }
 
     /// Creates a problem at this position.
-    pub fn problem(&self, message: impl Into<String>) -> Problem {
-        match self.document.layer {
-            SettingsLayer::Option => Problem::of(&self.document.name, message),
-            _ => Problem::at(&self.document.name, &self.document.source, self.span.clone(), message),
+    pub fn problem(&self, kind: ProblemKind, message: impl Into<String>) -> Problem {
+        let SettingsFile { name, source, choice, layer, .. } = &*self.document;
+        match layer {
+            SettingsLayer::Option => Problem { choice: *choice, ..Problem::of(kind, name, message) },
+            _ => Problem::at(kind, name, source, self.span.clone(), message),
         }
     }
 
@@ -258,7 +272,7 @@ pub(crate) fn limit_reported(problems: &mut Vec<Problem>, document: &SettingsFil
     if problems.len() > MOST_REPORTED {
         problems.truncate(MOST_REPORTED);
         let message = format!("there are more problems; {MOST_REPORTED} are reported");
-        problems.push(Problem::of(&document.name, message));
+        problems.push(Problem::of(ProblemKind::TooMany, &document.name, message));
     }
 }
 
@@ -266,7 +280,7 @@ pub(crate) fn limit_reported(problems: &mut Vec<Problem>, document: &SettingsFil
 pub(crate) fn parse(document: &Arc<SettingsFile>) -> (Table, Vec<Problem>) {
     if document.source.len() > LARGEST {
         let message = format!("larger than {} KiB", LARGEST / 1024);
-        return (Table::default(), vec![Problem::of(&document.name, message)]);
+        return (Table::default(), vec![Problem::of(ProblemKind::Unreadable, &document.name, message)]);
     }
     let (table, found) = SyntaxErrors::parse(&document.source);
     let mut reader = DocumentReader { document, found, problems: Vec::new() };
@@ -280,7 +294,7 @@ pub(crate) fn parse(document: &Arc<SettingsFile>) -> (Table, Vec<Problem>) {
             } else {
                 ""
             };
-            reader.spot(span.clone()).problem(format!("{message}{hint}"))
+            reader.spot(span.clone()).problem(ProblemKind::Syntax, format!("{message}{hint}"))
         })
         .collect();
     let table = reader.table(&table, 0);
@@ -329,7 +343,7 @@ impl DocumentReader<'_> {
             DeValue::Datetime(_) => SettingValue::Other("a date"),
             DeValue::Array(_) | DeValue::Table(_) if depth >= DEEPEST => {
                 if self.problems.len() < MOST_COLLECTED {
-                    self.problems.push(spot.problem("nested too deeply"));
+                    self.problems.push(spot.problem(ProblemKind::TooMany, "nested too deeply"));
                 }
                 SettingValue::Other("a value nested too deeply")
             }

@@ -7,7 +7,7 @@ use streamfmt_core::profile::Selector;
 use streamfmt_core::theme::wrong_role;
 use streamfmt_dialects::DIALECTS;
 
-use crate::problem::{Problem, nearest};
+use crate::problem::{Problem, ProblemKind, nearest};
 use crate::settings::document::{Leaf, SettingValue, SettingsLayer, quoted};
 use crate::settings::keys::Named;
 use crate::settings::tree::SettingsTree;
@@ -16,8 +16,15 @@ use crate::tools::rule::{self, ToolRule};
 /// Wildcards of other programs. Here they would match no tool.
 const FOREIGN_SIGNS: [char; 5] = ['[', ']', '{', '}', '?'];
 
+/// The problem of a group's name, if it is invalid.
+pub(crate) fn problem_of(named: &Named) -> Option<Problem> {
+    let is_action = named.name.starts_with('@');
+    let kind = if is_action { ProblemKind::UnknownName } else { ProblemKind::BadValue };
+    Some(named.spot.problem(kind, wrong_with(&named.name)?))
+}
+
 /// Returns why the name of a group is invalid, if it is.
-pub(crate) fn wrong_with(name: &str) -> Option<String> {
+fn wrong_with(name: &str) -> Option<String> {
     if name.starts_with('@') {
         return rule::wrong_with_pattern(name);
     }
@@ -45,7 +52,7 @@ pub(crate) fn hints(list: &[Named], own: &[ToolRule], is_only: bool) -> Vec<Prob
             }
             None => return None,
         };
-        Some(named.spot.problem(message))
+        Some(named.spot.problem(ProblemKind::Doubtful, message))
     });
     hints.collect()
 }
@@ -65,7 +72,7 @@ pub(crate) fn hints_in(tree: &SettingsTree, own: &[ToolRule], without_only: bool
         "filter" => hints(&tools_of_filters(setting.leaf), own, false),
         name if name.strip_prefix("tool.").is_some_and(|rule| rule.rsplit('.').next() == Some("role")) => {
             let wrong = setting.leaf.text().and_then(wrong_role);
-            wrong.map(|wrong| setting.leaf.spot.problem(wrong)).into_iter().collect()
+            wrong.map(|wrong| setting.leaf.spot.problem(ProblemKind::Doubtful, wrong)).into_iter().collect()
         }
         _ => Vec::new(),
     });
@@ -78,10 +85,9 @@ pub(crate) fn hints_in(tree: &SettingsTree, own: &[ToolRule], without_only: bool
 fn hints_of_tables(tree: &SettingsTree) -> impl Iterator<Item = Problem> {
     tree.tools().filter(|(_, spot)| spot.document.layer > SettingsLayer::Pack).filter_map(|(name, spot)| {
         let meant = meant_tool(name)?;
-        Some(spot.problem(format!(
-            "tool.{}: no known tool has this name (did you mean \"{meant}\"?)",
-            quoted(name)
-        )))
+        let name = quoted(name);
+        let message = format!("tool.{name}: no known tool has this name (did you mean \"{meant}\"?)");
+        Some(spot.problem(ProblemKind::Doubtful, message))
     })
 }
 
@@ -213,7 +219,7 @@ mod tests {
         let document =
             std::sync::Arc::new(SettingsFile::new("x.toml", None, SettingsLayer::User, "x".to_owned()));
         let of_file = Spot { document, span: 0..1 };
-        let of_option = Spot::of_option("--only");
+        let of_option = Spot::named("--only");
         for (spot, names, is_only, told) in [
             (&of_option, "Foo,reply", true, 1),
             (&of_option, "Foo", false, 1),

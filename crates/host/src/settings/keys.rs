@@ -16,8 +16,8 @@ use super::profile::Settings;
 use super::switch::Switch;
 use crate::tools::rule::{RuleValue, ToolField, ToolRule};
 
+pub(crate) use read::{UnknownKey, walk};
 pub use read::{find, is_group, split_list};
-pub(crate) use read::{unknown, walk};
 
 /// A key that sets a part of a `T`.
 pub struct Key<T: 'static> {
@@ -76,9 +76,9 @@ pub struct Named {
 }
 
 impl Named {
-    /// A name given by an option, or by default.
-    pub fn of_option(name: impl Into<String>, option: impl Into<String>) -> Self {
-        Self { name: name.into(), spot: Spot::of_option(option) }
+    /// A name given by a variable, or by default: `origin` is the variable, or "the default".
+    pub fn given_by(name: impl Into<String>, origin: impl Into<String>) -> Self {
+        Self { name: name.into(), spot: Spot::named(origin) }
     }
 }
 

@@ -9,7 +9,7 @@ use crate::install::{Home, Installed};
 use crate::plugin::journal::Journal;
 use crate::plugin::pack::{self, Pack, PluginLayer};
 use crate::plugin::{Chosen, WITHOUT_LUA};
-use crate::problem::suggestion;
+use crate::problem::{ProblemKind, suggestion};
 use crate::settings::keys::{Named, split_list};
 use crate::settings::profile::Settings;
 
@@ -59,8 +59,8 @@ impl PackProfile {
 
 /// Why a plugin that settings name can't be used.
 pub(crate) enum Unusable {
-    /// It doesn't exist.
-    Missing(String),
+    /// It doesn't exist, or may not be used.
+    Missing(ProblemKind, String),
     /// It is invalid.
     Broken(String),
 }
@@ -69,7 +69,7 @@ impl Config {
     /// Finds a plugin that settings name: by path, or else an installed or a built-in one.
     pub(crate) fn pack(&self, named: &Named) -> Result<Pack, Unusable> {
         if let Some(why) = WITHOUT_LUA {
-            return Err(Unusable::Missing(why.to_owned()));
+            return Err(Unusable::Missing(ProblemKind::Unsupported, why.to_owned()));
         }
         let by = &named.spot.document;
         if is_path(&named.name) {
@@ -81,9 +81,9 @@ impl Config {
     /// Finds an installed or a built-in plugin.
     pub(super) fn pack_named(&self, name: &str) -> Result<Pack, Unusable> {
         let installed = Installed::new(&self.folders);
-        installed.find(&self.request.files, name).map_err(|message| match installed.home(name) {
-            Some(_) => Unusable::Broken(message),
-            None => Unusable::Missing(message),
+        installed.find(&self.request.files, name).map_err(|problem| match installed.home(name) {
+            Some(_) => Unusable::Broken(problem.message),
+            None => Unusable::Missing(problem.kind, problem.message),
         })
     }
 
@@ -102,10 +102,12 @@ impl Config {
 
     fn pack_beside(&self, by: &SettingsFile, path: &str) -> Result<Pack, Unusable> {
         if pack::is_library(Path::new(path)) {
-            return Err(Unusable::Missing(pack::NAMED_BY_FILE.to_owned()));
+            return Err(Unusable::Missing(ProblemKind::NotAllowed, pack::NAMED_BY_FILE.to_owned()));
         }
         if by.layer == SettingsLayer::Project {
-            let files = self.project_files(by, path).map_err(Unusable::Missing)?;
+            let files = self
+                .project_files(by, path)
+                .map_err(|why| Unusable::Missing(ProblemKind::Unreadable, why))?;
             return match files {
                 super::project::Brought::File(name, text) => {
                     let stem = Path::new(&name).file_stem().unwrap_or_default().to_string_lossy();
@@ -119,7 +121,11 @@ impl Config {
         }
         let path = by.folder().join(self.folders.expand(path));
         Pack::read(&self.request.files, &path).map_err(|message| {
-            if path.exists() { Unusable::Broken(message) } else { Unusable::Missing(message) }
+            if path.exists() {
+                Unusable::Broken(message)
+            } else {
+                Unusable::Missing(ProblemKind::Unreadable, message)
+            }
         })
     }
 
@@ -153,14 +159,14 @@ impl Config {
                          (name it in your own settings)",
                         named.name
                     );
-                    problems.add_at(&named.spot, message);
+                    problems.add_at(&named.spot, ProblemKind::NotAllowed, message);
                 }
                 Ok(pack) => {
                     let active = Active::new(PluginLayer::Pack, pack, named.spot.to_string());
                     all.push(Active { home: installed.home(&named.name), ..active });
                 }
-                Err(Unusable::Missing(message)) => {
-                    problems.add_at(&named.spot, format!("plugin \"{}\": {message}", named.name));
+                Err(Unusable::Missing(kind, message)) => {
+                    problems.add_at(&named.spot, kind, format!("plugin \"{}\": {message}", named.name));
                 }
                 // A broken plugin is skipped; the others are used, and the stream is still formatted.
                 Err(Unusable::Broken(message)) => journal.note_unread(Path::new(&named.name), message),
@@ -186,14 +192,14 @@ impl Config {
             for pack in all.iter_mut().map(|active| &mut active.pack).filter(|pack| pack.name == *plugin) {
                 is_known = true;
                 if let Err(message) = choose(Arc::make_mut(pack), option, &leaf.value) {
-                    problems.add_at(&leaf.spot, message);
+                    problems.add_at(&leaf.spot, ProblemKind::BadValue, message);
                 }
             }
             // Options of a plugin that this profile doesn't use are kept for profiles that do; only one given by `--set` is a problem.
             if !is_known && leaf.spot.document.layer == SettingsLayer::Option {
                 let names = all.iter().map(|active| active.pack.name.as_str());
                 let message = format!("the plugin {plugin} is not in use {}", suggestion(plugin, names));
-                problems.add_at(&leaf.spot, message);
+                problems.add_at(&leaf.spot, ProblemKind::UnknownName, message);
             }
         }
         all.sort_by_key(|active| active.layer);

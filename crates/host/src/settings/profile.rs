@@ -12,6 +12,7 @@ use streamfmt_core::profile::{Ci, Profile, Selector, ToolLimits};
 
 use crate::plugin::WITHOUT_LUA;
 use crate::plugin::pack::Pack;
+use crate::problem::ProblemKind;
 use crate::settings::document::Leaf;
 use crate::settings::keys::{self, FilterAction, FilterRule, KEYS, Named, TOOL_KEYS, ToolTable};
 use crate::settings::tree::{Path as KeyPath, SettingsTree};
@@ -80,7 +81,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             writer: None,
-            theme: Named::of_option("auto", "the default"),
+            theme: Named::given_by("auto", "the default"),
             plugins: Vec::new(),
             options: Vec::new(),
             markdown: true,
@@ -156,13 +157,14 @@ impl Config {
             let file = path.strip_prefix("./").unwrap_or(path);
             let by = &script.spot.document;
             if let Some(why) = WITHOUT_LUA {
-                problems.add_at(&script.spot, why);
+                problems.add_at(&script.spot, ProblemKind::Unsupported, why);
                 continue;
             }
             let text = match self.read_beside(by, file) {
                 Ok((_, text)) => text,
                 Err(error) => {
-                    problems.add_at(&script.spot, format!("can't read the script {file}: {error}"));
+                    let message = format!("can't read the script {file}: {error}");
+                    problems.add_at(&script.spot, ProblemKind::Unreadable, message);
                     continue;
                 }
             };

@@ -15,7 +15,7 @@ use crate::files::{FileError, Files};
 use crate::folders::Folders;
 use crate::plugin::WITHOUT_LUA;
 use crate::plugin::pack::{Pack, is_library};
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemKind};
 use crate::trust::{Closure, OWN_FOLDER, Standing, Trust};
 
 /// The file names of a project's settings; the first that exists is used.
@@ -61,7 +61,7 @@ impl Project {
         let path = root.join(name);
         let inside = path.strip_prefix(&folders.work).ok().map(|path| path.display().to_string());
         let file = inside.unwrap_or_else(|| folders.shown(&path));
-        let complain = |error: FileError| Problem::of(&file, error.to_string());
+        let complain = |error: FileError| Problem::of(ProblemKind::Unreadable, &file, error.to_string());
         let reader = files.within(&root).map_err(complain)?;
         let source = reader.read(Path::new(name), LARGEST).map_err(complain)?;
         let text = source.text().map_err(complain)?.to_owned();
@@ -82,6 +82,9 @@ impl Project {
     /// Collects all files of the project: those that its settings reference, and everything in `.streamfmt/`. None may be outside
     /// of the project.
     pub fn closure(&self) -> Result<Closure, Problem> {
+        let outside = |reference: &str, error: &FileError| {
+            Problem::of(ProblemKind::NotAllowed, &self.file, format!("{reference}: {error}"))
+        };
         let mut open = vec![Arc::clone(&self.loaded)];
         let mut seen = BTreeSet::new();
         while let Some(loaded) = open.pop() {
@@ -107,12 +110,12 @@ impl Project {
                     // A folder is a plugin; it references nothing else.
                     Err(FileError::OtherKind(_)) => {
                         if let Err(error @ FileError::Leaves(_)) = Pack::names(&self.reader, &path) {
-                            return Err(Problem::of(&self.file, format!("{reference}: {error}")));
+                            return Err(outside(reference, &error));
                         }
                         drop(Pack::read(&self.reader, &path));
                     }
                     Err(error @ FileError::Outside(_)) => {
-                        return Err(Problem::of(&self.file, format!("{reference}: {error}")));
+                        return Err(outside(reference, &error));
                     }
                     // A file that can't be read now isn't used later either: see `brought`.
                     Err(_) => {}
@@ -300,7 +303,7 @@ impl Config {
             let switches = head.switches.iter().filter_map(|switch| switch.spot.as_ref());
             let names = head.allowed_in_projects.iter().chain(&head.trusted_paths);
             let spots = switches.chain(names.map(|name| &name.spot));
-            project.problems.extend(spots.map(|spot| spot.problem(&own)));
+            project.problems.extend(spots.map(|spot| spot.problem(ProblemKind::NotAllowed, &own)));
             self.problems.add(SettingsLayer::Project, project.problems.clone());
             self.layers.push(Arc::clone(&project.loaded));
         } else {
@@ -322,7 +325,8 @@ impl Config {
     pub fn misplaced(&self, project: &Project) -> Vec<Problem> {
         let own = self.only_own();
         let keys = project.loaded.head.misplaced.iter();
-        keys.map(|key| key.spot.problem(format!("{}: {own}", key.name))).collect()
+        let problem = |key: &Named| key.spot.problem(ProblemKind::NotAllowed, format!("{}: {own}", key.name));
+        keys.map(problem).collect()
     }
 
     /// Reads a settings file by a path in another one. Returns its real path and its text.

@@ -36,8 +36,8 @@ use super::document::{
 };
 use super::profile::Settings;
 use super::{Config, is_path};
-use crate::files::Files;
-use crate::problem::{Problem, Problems, nearest, suggestion};
+use crate::files::{FileError, Files};
+use crate::problem::{Problem, ProblemKind, Problems, nearest, suggestion};
 use crate::settings::keys::Named;
 
 /// The built-in schemas: name and source.
@@ -52,12 +52,14 @@ const TYPE_KEYS: &[&str] =
 
 /// Loads a schema by its name, or by the path of a file (with a `/` or the ending `.toml`).
 pub fn load(files: &Files, name: &str) -> Result<RecordSchema, Problems> {
-    let fail = |message: String| Problems::from(Problem::of(name, message));
+    let fail = |kind, message: String| Problems::from(Problem::of(kind, name, message));
+    let unreadable = |error: FileError| fail(ProblemKind::Unreadable, error.to_string());
     if !is_path(name) {
-        return built_in(name).unwrap_or_else(|| Err(fail(unknown("schema", name, &[]))));
+        let unknown = || fail(ProblemKind::UnknownName, unknown("schema", name, &[]));
+        return built_in(name).unwrap_or_else(|| Err(unknown()));
     }
-    let source = files.read(Path::new(name), LARGEST).map_err(|error| fail(error.to_string()))?;
-    let text = source.text().map_err(|error| fail(error.to_string()))?.to_owned();
+    let source = files.read(Path::new(name), LARGEST).map_err(unreadable)?;
+    let text = source.text().map_err(unreadable)?.to_owned();
     parse(SettingsFile::new(name, Some(source.path.clone()), SettingsLayer::Chosen, text))
 }
 
@@ -98,7 +100,8 @@ impl Config {
         let known = accumulators();
         if let Some(known) = known.filter(|known| !known.contains(name)) {
             let others: Vec<&str> = known.iter().map(String::as_str).chain([OFF]).collect();
-            return Err(spot.problem(unknown(&format!("schema \"{name}\""), name, &others)).into());
+            let message = unknown(&format!("schema \"{name}\""), name, &others);
+            return Err(spot.problem(ProblemKind::UnknownName, message).into());
         }
         Ok(Some(DrawnRecords::Accumulator(name.clone())))
     }
@@ -106,9 +109,9 @@ impl Config {
     fn load_records(&self, named: &Named) -> Result<RecordSchema, Problems> {
         let Named { name, spot } = named;
         let by = &spot.document;
-        let (path, text) = self
-            .read_beside(by, name)
-            .map_err(|error| spot.problem(format!("can't read the schema {name}: {error}")))?;
+        let (path, text) = self.read_beside(by, name).map_err(|error| {
+            spot.problem(ProblemKind::Unreadable, format!("can't read the schema {name}: {error}"))
+        })?;
         // Messages name it like a profile that a file references.
         let folder = Path::new(&by.name).parent().filter(|_| by.path.is_some());
         let shown = folder.unwrap_or(Path::new("")).join(name);
@@ -141,14 +144,15 @@ fn fault(file: &Arc<SettingsFile>, table: &Table, schema: &RecordSchema) -> Opti
         let of_type = fault.kind.and_then(|number| types.get(number).copied());
         let spot = spot_in(of_type.unwrap_or(table), &fault.key);
         let spot = spot.or_else(|| Some(of_type?.0.first()?.at.clone()));
-        return Some(spot.unwrap_or(whole).problem(fault.reason));
+        return Some(spot.unwrap_or(whole).problem(ProblemKind::BadValue, fault.reason));
     }
     let (numbers, lines): (Vec<usize>, Vec<String>) = examples(schema).into_iter().unzip();
     let flaw = check(schema, &lines.join("\n")).into_iter().next()?;
     let line = usize::try_from(flaw.line).unwrap_or(1).saturating_sub(1);
     let of_type = numbers.get(line).and_then(|number| types.get(*number).copied());
     let spot = of_type.and_then(|kind| spot_in(kind, "fields").or_else(|| Some(kind.0.first()?.at.clone())));
-    Some(spot.unwrap_or(whole).problem(format!("the examples don't fit the schema: {}", flaw.reason)))
+    let message = format!("the examples don't fit the schema: {}", flaw.reason);
+    Some(spot.unwrap_or(whole).problem(ProblemKind::BadValue, message))
 }
 
 /// The position of a key, or of a field of a type (`fields.NAME`).
@@ -175,8 +179,12 @@ struct SchemaReader {
 
 impl SchemaReader {
     fn complain(&mut self, spot: &Spot, message: impl Into<String>) {
+        self.report(spot, ProblemKind::BadValue, message);
+    }
+
+    fn report(&mut self, spot: &Spot, kind: ProblemKind, message: impl Into<String>) {
         if self.problems.len() < MOST_COLLECTED {
-            self.problems.push(spot.problem(message));
+            self.problems.push(spot.problem(kind, message));
         }
     }
 
@@ -238,7 +246,8 @@ impl SchemaReader {
                 return;
             }
             let hint = suggestion(&entry.key, known.iter().copied());
-            self.complain(&entry.at, format!("unknown key \"{}\" {hint}", entry.key));
+            let message = format!("unknown key \"{}\" {hint}", entry.key);
+            self.report(&entry.at, ProblemKind::UnknownKey, message);
         }
     }
 

@@ -9,7 +9,7 @@ use super::document::{SettingsFile, SettingsLayer, Spot};
 use super::packs::PackProfile;
 use super::tree::{ProfilePart, SettingsTree};
 use super::{Config, Loaded, SettingsProblems, is_path};
-use crate::problem::suggestion;
+use crate::problem::{Problem, ProblemKind, RunChoice, suggestion};
 use crate::settings::keys::Named;
 use crate::settings::profile::BUILT_IN;
 
@@ -113,7 +113,7 @@ impl<'c> Resolver<'c> {
     fn below(&mut self, drops_default: bool) {
         let config = self.config;
         if !drops_default {
-            let default = Named::of_option("default", "the default");
+            let default = Named::given_by("default", "the default");
             let found = self.find(&default, &Scope { level: config.layers.len(), file: None });
             self.merge(&default, found);
         }
@@ -122,15 +122,17 @@ impl<'c> Resolver<'c> {
                 self.resolved.tree.assign(assignment);
             }
             if let Some(name) = loaded.general.extends.iter().flatten().next() {
-                let message =
-                    "extends is only valid in a profile: [profile.NAME] (or pass this file with --profile)";
-                self.resolved.problems.add_at(&name.spot, message);
+                let message = format!(
+                    "extends is only valid in a profile: [profile.NAME] (or pass this file with {})",
+                    RunChoice::Profile.name(config.request.names)
+                );
+                self.resolved.problems.add_at(&name.spot, ProblemKind::NotAllowed, message);
             }
         }
     }
 
     /// Finds the tables of a profile, lowest precedence first; at least one.
-    fn find(&mut self, wanted: &Named, scope: &Scope) -> Result<Vec<Found>, String> {
+    fn find(&mut self, wanted: &Named, scope: &Scope) -> Result<Vec<Found>, Problem> {
         if is_path(&wanted.name) {
             return Ok(vec![self.find_path(wanted, scope)?]);
         }
@@ -159,28 +161,31 @@ impl<'c> Resolver<'c> {
         }
         if all.is_empty() {
             return Err(if let Some(wrong) = self.config.wrong_with_pack(name) {
-                format!("the plugin \"{name}\" can't be read: {wrong}")
+                let message = format!("the plugin \"{name}\" can't be read: {wrong}");
+                wanted.spot.problem(ProblemKind::Plugin, message)
             } else {
                 let names = self.names(scope);
                 let hint = suggestion(name, names.iter().map(String::as_str));
-                format!("unknown profile \"{name}\" {hint}")
+                wanted.spot.problem(ProblemKind::UnknownName, format!("unknown profile \"{name}\" {hint}"))
             });
         }
         Ok(all)
     }
 
     /// Finds the profile of a path.
-    fn find_path(&mut self, wanted: &Named, scope: &Scope) -> Result<Found, String> {
+    fn find_path(&mut self, wanted: &Named, scope: &Scope) -> Result<Found, Problem> {
         let (file, name) = self.open(wanted)?;
         let names = || file.profiles.keys().map(String::as_str);
         match &name {
             Some(name) if !file.profiles.contains_key(name) => {
                 let hint = suggestion(name, names());
-                return Err(format!("unknown profile \"{name}\" in {} {hint}", file.document.name));
+                let message = format!("unknown profile \"{name}\" in {} {hint}", file.document.name);
+                return Err(wanted.spot.problem(ProblemKind::UnknownName, message));
             }
             None if file.general.is_empty() && !file.profiles.is_empty() => {
                 let names: Vec<&str> = names().collect();
-                return Err(format!("choose one of its profiles: {}#{}", wanted.name, names.join(", #")));
+                let message = format!("choose one of its profiles: {}#{}", wanted.name, names.join(", #"));
+                return Err(wanted.spot.problem(ProblemKind::Ambiguous, message));
             }
             _ => {}
         }
@@ -195,11 +200,11 @@ impl<'c> Resolver<'c> {
     }
 
     /// Merges a profile, or reports that it doesn't exist. Returns whether it does.
-    fn merge(&mut self, wanted: &Named, found: Result<Vec<Found>, String>) -> bool {
+    fn merge(&mut self, wanted: &Named, found: Result<Vec<Found>, Problem>) -> bool {
         match found {
             Ok(found) => found.iter().for_each(|found| self.part(wanted, found)),
-            Err(message) => {
-                self.resolved.problems.add_at(&wanted.spot, message);
+            Err(problem) => {
+                self.resolved.problems.add(wanted.spot.document.layer, [problem]);
                 return false;
             }
         }
@@ -218,11 +223,13 @@ impl<'c> Resolver<'c> {
             } else {
                 format!("more than {DEEPEST} levels of extends: {chain} → …")
             };
-            self.resolved.problems.add_at(&wanted.spot, message);
+            let kind = if is_circle { ProblemKind::BadValue } else { ProblemKind::TooMany };
+            self.resolved.problems.add_at(&wanted.spot, kind, message);
             return;
         }
         if self.applied == MOST {
-            self.resolved.problems.add_at(&wanted.spot, format!("more than {MOST} profiles in extends"));
+            let message = format!("more than {MOST} profiles in extends");
+            self.resolved.problems.add_at(&wanted.spot, ProblemKind::TooMany, message);
         }
         self.applied += 1;
         if self.applied > MOST {
@@ -262,17 +269,19 @@ impl<'c> Resolver<'c> {
     }
 
     /// Finds a profile of any plugin that can be chosen by name. Fails if several plugins define it.
-    fn of_any_plugin(&mut self, wanted: &Named) -> Result<Option<Arc<Loaded>>, String> {
+    fn of_any_plugin(&mut self, wanted: &Named) -> Result<Option<Arc<Loaded>>, Problem> {
         let mut found = self.config.other_profiles(&wanted.name);
         if found.len() > 1 {
             let names: Vec<&str> = found.iter().map(|profile| profile.pack.name.as_str()).collect();
-            return Err(format!(
-                "several plugins define the profile \"{}\": {} (--plugin {} chooses that one's, and so does plugins = \
-                 [\"{2}\"] outside of a profile)",
+            let message = format!(
+                "several plugins define the profile \"{}\": {} ({} {} chooses that one's, and so does plugins = \
+                 [\"{3}\"] outside of a profile)",
                 wanted.name,
                 names.join(", "),
+                RunChoice::Plugin.name(self.config.request.names),
                 names[0],
-            ));
+            );
+            return Err(wanted.spot.problem(ProblemKind::Ambiguous, message));
         }
         Ok(found.pop().map(|profile| self.of_plugin(profile)))
     }
@@ -300,7 +309,7 @@ impl<'c> Resolver<'c> {
     }
 
     /// Reads the file of a path. Returns it and the profile name after `#`.
-    fn open(&mut self, wanted: &Named) -> Result<(Arc<Loaded>, Option<String>), String> {
+    fn open(&mut self, wanted: &Named) -> Result<(Arc<Loaded>, Option<String>), Problem> {
         let (path, fragment) = match wanted.name.split_once('#') {
             Some((path, fragment)) => (path, Some(fragment.to_owned())),
             None => (wanted.name.as_str(), None),
@@ -308,7 +317,10 @@ impl<'c> Resolver<'c> {
         let by = &wanted.spot.document;
         let shown = Path::new(&by.name).parent().unwrap_or(Path::new("")).join(path);
         let shown = if by.path.is_some() { shown } else { Path::new(path).to_owned() };
-        let fail = |error: String| format!("can't read the profile \"{}\": {error}", shown.display());
+        let fail = |error: String| {
+            let message = format!("can't read the profile \"{}\": {error}", shown.display());
+            wanted.spot.problem(ProblemKind::Unreadable, message)
+        };
         let (path, text) = self.config.read_beside(by, path).map_err(fail)?;
         // A file named by an option was chosen for this run; one named by a file belongs to that file's layer.
         let layer = if by.layer == SettingsLayer::Option { SettingsLayer::Chosen } else { by.layer };

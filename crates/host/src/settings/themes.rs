@@ -18,7 +18,7 @@ use streamfmt_core::theme::{Appearance, Lookup, Theme, ThemeSource};
 use crate::files::{FileError, Files};
 use crate::folders::Folders;
 use crate::plugin::pack::Pack;
-use crate::problem::{self, Problem, Problems};
+use crate::problem::{self, Problem, ProblemKind, Problems};
 use crate::settings::document::{SettingsFile, SettingsLayer};
 use crate::settings::project::trusted_text;
 use crate::trust::Closure;
@@ -106,14 +106,14 @@ impl Themes {
 
     /// Loads the theme `name` for a background, with the problems of its files; valid parts are used. Fails if there is no such
     /// theme. A relative path starts at the working directory.
-    pub fn load(&self, name: &str, background: &Background) -> Result<(Theme, Problems), String> {
+    pub fn load(&self, name: &str, background: &Background) -> Result<(Theme, Problems), Problem> {
         let (name, forced) = parts(name);
         let source = self.find(name, None)?;
         Ok(self.read(&source, forced, background))
     }
 
     /// Checks that the theme `name` exists, without loading it.
-    pub fn check(&self, name: &str) -> Result<(), String> {
+    pub fn check(&self, name: &str) -> Result<(), Problem> {
         let (name, _) = parts(name);
         // A built-in theme exists, even if the user has one of the same name.
         if Theme::find_builtin(name).is_ok() {
@@ -131,13 +131,13 @@ impl Themes {
     ) -> (Theme, Problems) {
         let mut known = forced;
         let mut ask = || *known.get_or_insert_with(|| background.find());
-        let lookup: Lookup<'_> = &|name, from| self.find(name, Some(from));
+        let lookup: Lookup<'_> = &|name, from| self.find(name, Some(from)).map_err(|problem| problem.message);
         let (theme, problems) = Theme::parse(source, &mut ask, lookup);
         (theme, Problems(problems.into_iter().map(Problem::from).collect()))
     }
 
     /// The source of the theme `name`. `from` is the theme that references it, if one does.
-    pub fn find(&self, name: &str, from: Option<&ThemeSource>) -> Result<ThemeSource, String> {
+    pub fn find(&self, name: &str, from: Option<&ThemeSource>) -> Result<ThemeSource, Problem> {
         let is_path = name.contains(['/', std::path::MAIN_SEPARATOR])
             || Path::new(name).extension().is_some_and(|end| end == "toml");
         if is_path {
@@ -152,8 +152,10 @@ impl Themes {
                 ThemePlace::Own(folder) => match self.open(&own_file(folder, name)) {
                     Err(FileError::Missing) => {}
                     found => {
-                        return found
-                            .map_err(|error| format!("{}: {error}", own_file(folder, name).display()));
+                        return found.map_err(|error| {
+                            let message = format!("{}: {error}", own_file(folder, name).display());
+                            Problem::of(ProblemKind::Unreadable, name, message)
+                        });
                     }
                 },
                 ThemePlace::Added(known, source) => {
@@ -170,18 +172,22 @@ impl Themes {
         }
         Theme::find_builtin(name).map_err(|_| {
             let known = self.list();
-            Theme::unknown(name, known.iter().map(|known| known.name.as_str()))
+            let message = Theme::unknown(name, known.iter().map(|known| known.name.as_str()));
+            Problem::of(ProblemKind::UnknownName, name, message)
         })
     }
 
     /// The source of the theme at a path that the user, a settings file or the theme `from` names.
-    fn find_path(&self, name: &str, from: Option<&ThemeSource>) -> Result<ThemeSource, String> {
+    fn find_path(&self, name: &str, from: Option<&ThemeSource>) -> Result<ThemeSource, Problem> {
         let plugin = from.and_then(|from| self.places.iter().find_map(|place| place.plugin_of(from)));
         if let Some(plugin) = plugin {
             let beside = name.strip_prefix("./").unwrap_or(name).strip_suffix(".toml");
             let found = plugin.themes().find(|(known, ..)| Some(*known) == beside);
-            let (_, file, text) =
-                found.ok_or_else(|| format!("{name}: {} has no such theme", plugin.name))?;
+            let missing = || {
+                let message = format!("{name}: {} has no such theme", plugin.name);
+                Problem::of(ProblemKind::UnknownName, name, message)
+            };
+            let (_, file, text) = found.ok_or_else(missing)?;
             return Ok(ThemeSource::new(file, text));
         }
         let asked = self.named_in.as_ref();
@@ -190,7 +196,9 @@ impl Themes {
             (None, Some(asked)) => asked.folder.join(asked.expand(name)),
             (None, None) => PathBuf::from(name),
         };
-        let complain = |error: FileError| format!("{}: {error}", path.display());
+        let complain = |error: FileError| {
+            Problem::of(ProblemKind::Unreadable, name, format!("{}: {error}", path.display()))
+        };
         let project = asked.and_then(|asked| asked.project.as_ref());
         // The user's own themes are read from disk, whoever names them.
         let is_projects = |closure: &&Arc<Closure>| {
@@ -302,7 +310,7 @@ impl From<streamfmt_core::theme::ThemeProblem> for Problem {
             text: problem.text,
             length: problem.length,
         };
-        Self { origin: problem.theme, place: Some(place), message: problem.message }
+        Self { place: Some(place), ..Self::of(ProblemKind::Theme, problem.theme, problem.message) }
     }
 }
 
@@ -327,7 +335,7 @@ mod tests {
         assert!((0..=MOST_FILES).all(|number| themes().check(&format!("t{number}")).is_ok()));
         for (size, problem) in [(LARGEST, None), (LARGEST + 1, Some("larger than 256 KiB"))] {
             fs::write(folder.join("large.toml"), "#".repeat(size)).unwrap();
-            let found = themes().find("large", None).err();
+            let found = themes().find("large", None).err().map(|problem| problem.message);
             assert_eq!(found.is_some(), problem.is_some(), "{size}");
             assert!(found.unwrap_or_default().ends_with(problem.unwrap_or_default()));
         }

@@ -6,7 +6,7 @@ use std::fmt;
 use indexmap::IndexMap;
 
 use super::document::{Leaf, MOST_COLLECTED, SettingValue, Spot, Table, TableEntry, quoted};
-use crate::problem::{Problem, suggestion};
+use crate::problem::{ChoiceNames, Problem, ProblemKind, RunChoice, suggestion};
 use crate::settings::keys::{self, KEYS, Key, Named, TOOL_KEYS};
 use crate::settings::profile::Settings;
 use crate::tools::rule;
@@ -115,13 +115,17 @@ pub(crate) fn read_part(
                 plugins.0.iter().for_each(|plugin| reader.plugin(plugin));
             }
             ("tool" | "plugin", _) => {
-                reader.report(&entry.leaf.spot, format!("{name} must be a table, as in [{name}.NAME]"));
+                reader.report(
+                    &entry.leaf.spot,
+                    ProblemKind::BadValue,
+                    format!("{name} must be a table, as in [{name}.NAME]"),
+                );
             }
             // Finding a similar name is slow.
             _ if reader.is_full() => {}
             _ => {
                 let message = unknown(name);
-                reader.report(&entry.at, message);
+                reader.report(&entry.at, ProblemKind::UnknownKey, message);
             }
         },
     });
@@ -132,9 +136,9 @@ pub(crate) fn read_part(
 }
 
 fn unknown(name: &str) -> String {
-    let plain = keys::unknown(&KEYS, name);
-    if plain.contains("did you mean") || name.contains('.') || keys::is_group(&KEYS, name) {
-        return plain;
+    let unknown = keys::UnknownKey::of(&KEYS, name);
+    if unknown.is_near() || name.contains('.') || keys::is_group(&KEYS, name) {
+        return unknown.to_string();
     }
     // Groups are suggested too, for users who left out the key inside.
     let mut groups: Vec<&str> = KEYS.iter().filter_map(|key| key.name.split('.').next()).collect();
@@ -157,9 +161,9 @@ impl ValueReader<'_> {
         self.problems.len() >= MOST_COLLECTED
     }
 
-    fn report(&mut self, spot: &Spot, message: impl Into<String>) {
+    fn report(&mut self, spot: &Spot, kind: ProblemKind, message: impl Into<String>) {
         if !self.is_full() {
-            self.problems.push(spot.problem(message));
+            self.problems.push(spot.problem(kind, message));
         }
     }
 
@@ -182,7 +186,8 @@ impl ValueReader<'_> {
                         "remove" => self.value(key, ListChange::Remove, &change.leaf),
                         other => {
                             let hint = suggestion(other, ["add", "remove"]);
-                            self.report(&change.at, format!("a list has no \"{other}\" {hint}"));
+                            let message = format!("a list has no \"{other}\" {hint}");
+                            self.report(&change.at, ProblemKind::UnknownKey, message);
                         }
                     }
                 }
@@ -194,7 +199,8 @@ impl ValueReader<'_> {
 
     fn value(&mut self, key: &'static Key<Settings>, change: ListChange, leaf: &Leaf) {
         if matches!(&leaf.value, SettingValue::List(list) if list.len() > LONGEST_LIST) {
-            return self.report(&leaf.spot, format!("a list has at most {LONGEST_LIST} elements"));
+            let message = format!("a list has at most {LONGEST_LIST} elements");
+            return self.report(&leaf.spot, ProblemKind::TooMany, message);
         }
         self.take(Assignment::of(key, Path::Key(key.name), change, leaf));
     }
@@ -205,6 +211,7 @@ impl ValueReader<'_> {
         if self.tables == MOST_TABLES + 1 {
             self.report(
                 spot,
+                ProblemKind::TooMany,
                 format!("there are more than {MOST_TABLES} tables of tools and options of plugins"),
             );
         }
@@ -214,21 +221,22 @@ impl ValueReader<'_> {
     fn tool(&mut self, tool: &TableEntry) {
         let SettingValue::Table(table) = &tool.leaf.value else {
             let message = format!("tool.{} must be a table, not {}", tool.key, tool.leaf.value.describe());
-            return self.report(&tool.leaf.spot, message);
+            return self.report(&tool.leaf.spot, ProblemKind::BadValue, message);
         };
         if !self.has_room(&tool.at) {
             return;
         }
         if let Some(wrong) = rule::wrong_with_pattern(&tool.key) {
-            return self.report(&tool.at, wrong);
+            return self.report(&tool.at, ProblemKind::BadValue, wrong);
         }
         keys::walk(&TOOL_KEYS, table, |name, entry, key| {
             let Some(key) = key else {
                 if self.is_full() {
                     return;
                 }
-                let message = keys::unknown(&TOOL_KEYS, name);
-                return self.report(&entry.at, format!("tool.{}: {message}", quoted(&tool.key)));
+                let unknown = keys::UnknownKey::of(&TOOL_KEYS, name);
+                let message = format!("tool.{}: {unknown}", quoted(&tool.key));
+                return self.report(&entry.at, ProblemKind::UnknownKey, message);
             };
             let path = Path::Tool(tool.key.clone(), key.name);
             self.take(Assignment::of(key, path, ListChange::Replace, &entry.leaf));
@@ -239,7 +247,7 @@ impl ValueReader<'_> {
         let SettingValue::Table(options) = &plugin.leaf.value else {
             let message =
                 format!("plugin.{} must be a table, not {}", plugin.key, plugin.leaf.value.describe());
-            return self.report(&plugin.leaf.spot, message);
+            return self.report(&plugin.leaf.spot, ProblemKind::BadValue, message);
         };
         for option in &options.0 {
             if !self.has_room(&option.at) {
@@ -253,37 +261,45 @@ impl ValueReader<'_> {
 }
 
 /// Parses an assignment of `--set`: `limits.result-lines=40`, `plugins.add=cost`.
-pub(crate) fn read_assignment(assignment: &str) -> Result<Assignment, Problem> {
-    let spot = Spot::of_option(format!("--set {assignment}"));
+pub(crate) fn read_assignment(assignment: &str, names: ChoiceNames) -> Result<Assignment, Problem> {
+    let spot = Spot::of_choice(RunChoice::Set, assignment, names);
+    let not_here = |message: String| spot.problem(ProblemKind::NotAllowed, message);
+    let unknown_key = |message: String| spot.problem(ProblemKind::UnknownKey, message);
     let Some((name, value)) = assignment.split_once('=') else {
-        return Err(spot.problem("expected KEY=VALUE, as in limits.result-lines=40"));
+        return Err(spot.problem(ProblemKind::Syntax, "expected KEY=VALUE, as in limits.result-lines=40"));
     };
     let parts = split_key(name.trim());
     let name = parts.join(".");
     if name == "extends" {
-        return Err(spot.problem("choose a profile with --profile"));
+        return Err(not_here(format!("choose a profile with {}", RunChoice::Profile.name(names))));
     }
     let value = value.trim();
     let value = value.strip_prefix('"').and_then(|inner| inner.strip_suffix('"')).unwrap_or(value);
     let leaf = Leaf { value: SettingValue::Bare(value.to_owned()), spot: spot.clone() };
-    let first = |problems: Vec<Problem>| problems.into_iter().next().unwrap_or_else(|| spot.problem("?"));
+    let first = |problems: Vec<Problem>| {
+        problems.into_iter().next().unwrap_or_else(|| spot.problem(ProblemKind::BadValue, "?"))
+    };
     match (parts.first().map(String::as_str), &parts[..]) {
         (Some("tool"), [_, tool, field @ ..]) if !field.is_empty() => {
             if let Some(wrong) = rule::wrong_with_pattern(tool) {
-                return Err(spot.problem(wrong));
+                return Err(spot.problem(ProblemKind::BadValue, wrong));
             }
             let field = field.join(".");
-            let key = keys::find(&TOOL_KEYS, &field)
-                .ok_or_else(|| spot.problem(format!("tool.{tool}: {}", keys::unknown(&TOOL_KEYS, &field))))?;
+            let unknown = || format!("tool.{tool}: {}", keys::UnknownKey::of(&TOOL_KEYS, &field));
+            let key = keys::find(&TOOL_KEYS, &field).ok_or_else(|| unknown_key(unknown()))?;
             if matches!(key.form, keys::ValueForm::Script(_)) {
-                return Err(spot.problem("scripts can only be set in a file or with --plugin"));
+                let option = RunChoice::Plugin.name(names);
+                return Err(not_here(format!("scripts can only be set in a file or with {option}")));
             }
             let path = Path::Tool(tool.clone(), key.name);
             Assignment::of(key, path, ListChange::Replace, &leaf).map_err(first)
         }
-        (Some("tool"), _) => Err(spot.problem("expected tool.NAME.KEY=VALUE, such as tool.Bash.label=sh")),
+        (Some("tool"), _) => {
+            let message = "expected tool.NAME.KEY=VALUE, such as tool.Bash.label=sh";
+            Err(spot.problem(ProblemKind::Syntax, message))
+        }
         (Some(table @ ("filter" | "switch")), [_, _, ..]) => {
-            Err(spot.problem(format!("[[{table}]] tables can only be set in a file")))
+            Err(not_here(format!("[[{table}]] tables can only be set in a file")))
         }
         (Some("plugin"), [_, plugin, option]) => Ok(Assignment {
             path: Path::Plugin(plugin.clone(), option.clone()),
@@ -298,7 +314,7 @@ pub(crate) fn read_assignment(assignment: &str) -> Result<Assignment, Problem> {
             };
             let key = keys::find(&KEYS, list)
                 .filter(|key| change == ListChange::Replace || key.is_list())
-                .ok_or_else(|| spot.problem(unknown(&name)))?;
+                .ok_or_else(|| unknown_key(unknown(&name)))?;
             Assignment::of(key, Path::Key(key.name), change, &leaf).map_err(first)
         }
     }

@@ -19,7 +19,7 @@ use toml::{Table, Value};
 
 use super::disk::{make_private_folder, read_private, write_private};
 use super::{TrustEntry, hash_of};
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemKind};
 
 /// Largest record, in bytes. It contains all files of a project.
 const LARGEST: u64 = 256 << 20;
@@ -52,16 +52,18 @@ impl TrustRecord {
     pub(super) fn read(&self) -> Result<Option<TrustEntry>, Problem> {
         let bytes = match read_private(&self.path, LARGEST) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            read => read.map_err(|error| self.problem(&error))?,
+            read => read.map_err(|error| self.problem(ProblemKind::Unreadable, &error))?,
         };
-        let text = String::from_utf8(bytes).map_err(|_| self.problem(&"not UTF-8"))?;
-        let table: Table = text.parse().map_err(|_| self.problem(&"damaged"))?;
-        parse(&table).map(Some).ok_or_else(|| self.problem(&"damaged"))
+        let damaged = |why: &str| self.problem(ProblemKind::Damaged, &why);
+        let text = String::from_utf8(bytes).map_err(|_| damaged("not UTF-8"))?;
+        let table: Table = text.parse().map_err(|_| damaged("damaged"))?;
+        parse(&table).map(Some).ok_or_else(|| damaged("damaged"))
     }
 
     pub(super) fn write(&self, entry: &TrustEntry) -> Result<(), Problem> {
         let root = entry.root.to_str();
-        let root = root.ok_or_else(|| self.problem(&"the path of the project is not UTF-8"))?;
+        let unwritable = |why: &dyn std::fmt::Display| self.problem(ProblemKind::Unwritable, why);
+        let root = root.ok_or_else(|| unwritable(&"the path of the project is not UTF-8"))?;
         let mut table = Table::new();
         table.insert("root".to_owned(), Value::from(root));
         let standing = if entry.files.is_some() { "trusted" } else { "denied" };
@@ -79,7 +81,7 @@ impl TrustRecord {
         let folder = self.path.parent().unwrap_or(Path::new(""));
         make_private_folder(folder)
             .and_then(|()| write_private(&self.path, table.to_string().as_bytes()))
-            .map_err(|error| self.problem(&error))
+            .map_err(|error| unwritable(&error))
     }
 
     /// Removes it. Returns whether it existed.
@@ -87,12 +89,12 @@ impl TrustRecord {
         match fs::remove_file(&self.path) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(self.problem(&error)),
+            Err(error) => Err(self.problem(ProblemKind::Unwritable, &error)),
         }
     }
 
-    fn problem(&self, why: &dyn std::fmt::Display) -> Problem {
-        Problem::of(self.path.display().to_string(), format!("ignoring this trust record: {why}"))
+    fn problem(&self, kind: ProblemKind, why: &dyn std::fmt::Display) -> Problem {
+        Problem::of(kind, self.path.display().to_string(), format!("ignoring this trust record: {why}"))
     }
 }
 

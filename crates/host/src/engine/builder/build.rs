@@ -13,8 +13,8 @@ use crate::plugin::journal::Journal;
 use crate::plugin::manifest;
 use crate::plugin::pack::{self, Pack, PluginLayer, is_source};
 use crate::plugin::{Chosen, WITHOUT_LUA, WriterName};
-use crate::problem::{Problem, Problems, suggestion};
-use crate::settings::document::SettingsLayer;
+use crate::problem::{ChoiceNames, Problem, ProblemKind, Problems, RunChoice, suggestion};
+use crate::settings::document::{SettingsLayer, Spot};
 use crate::settings::group;
 use crate::settings::keys::Named;
 use crate::settings::profile::Settings;
@@ -33,28 +33,17 @@ impl Builder {
     /// and plugins that can't be loaded are left out: [`Engine::warnings`] returns these problems, or they are errors, too, with
     /// [`Builder::strict`].
     pub fn build(self) -> Result<Engine, Problems> {
-        let names_options = self.sources.names_options;
-        let mut built = self.read();
-        if !names_options {
-            match &mut built {
-                Ok(engine) => name_methods(&mut engine.warnings),
-                Err(problems) => name_methods(problems),
-            }
-        }
-        built
-    }
-
-    fn read(self) -> Result<Engine, Problems> {
         let mut found = SettingsProblems::default();
         found.errors.0.extend(self.additions.problems());
         let journal = Journal::default();
         let plugins = self.plugins_of_run(&journal, &mut found);
         let packs = plugins.iter().map(|(_, pack)| Arc::clone(pack)).collect();
-        let config = Arc::new(Config::load(&Request { packs, ..self.sources.request.clone() }));
+        let config =
+            Arc::new(Config::load(&Request { packs, names: self.names(), ..self.sources.request.clone() }));
         found.extend(config.problems().clone());
         let otherwise =
             self.look.writer.as_deref().and_then(writers::find).map_or("default", |row| row.profile);
-        let asked = self.requested().or_else(|| profile_of(&plugins));
+        let asked = self.requested().or_else(|| profile_of(&plugins, self.names()));
         let choices = config.choices(asked, otherwise);
         let begun = BuildInputs { config: &config, plugins: &plugins, journal: &journal };
         let mut make = |choice| self.chosen_profile(&begun, choice, &mut found);
@@ -100,19 +89,50 @@ impl Builder {
     }
 
     fn only_list(&self) -> Vec<Named> {
-        named("--only", &self.items.only)
+        self.named(RunChoice::Only, &self.items.only)
     }
 
     fn hide_list(&self) -> Vec<Named> {
-        named("--hide", &self.items.hide)
+        self.named(RunChoice::Hide, &self.items.hide)
+    }
+
+    /// The names in a list, each as typed. A stray comma is ignored.
+    fn named(&self, choice: RunChoice, groups: &[String]) -> Vec<Named> {
+        let names = groups.iter().map(|group| group.trim()).filter(|group| !group.is_empty());
+        names.map(|name| Named { name: name.to_owned(), spot: self.spot(choice, name) }).collect()
+    }
+
+    fn names(&self) -> ChoiceNames {
+        if self.sources.names_options { ChoiceNames::Options } else { ChoiceNames::Methods }
+    }
+
+    /// Where this choice was made.
+    fn spot(&self, choice: RunChoice, value: &str) -> Spot {
+        Spot::of_choice(choice, value, self.names())
+    }
+
+    /// Parses the groups in a list. At least one is required.
+    fn selectors(&self, list: &[Named], choice: RunChoice, found: &mut SettingsProblems) -> Vec<Selector> {
+        if list.is_empty() {
+            let option = choice.name(self.names());
+            let message =
+                format!("the list is empty (name kinds and tools, as in {option} reply,Bash,@edit)");
+            found.add_at(&self.spot(choice, ""), ProblemKind::BadValue, message);
+        }
+        found.add(SettingsLayer::Option, list.iter().filter_map(group::problem_of));
+        list.iter().map(|named| Selector::parse(&named.name)).collect()
     }
 
     /// The explicitly requested profile, if any.
     fn requested(&self) -> Option<ProfileChoice> {
-        let choice = |name: &String, by| ProfileChoice { profile: Named::of_option(name, by), by };
-        let of_option = self.sources.profile.as_ref().map(|name| choice(name, "--profile"));
+        let by = RunChoice::Profile.name(self.names());
+        let choice =
+            |name: &String, spot, by| ProfileChoice { profile: Named { name: name.clone(), spot }, by };
+        let of_option = self.sources.profile.as_ref();
+        let of_option = of_option.map(|name| choice(name, self.spot(RunChoice::Profile, ""), by));
         let name = self.sources.environment_profile.as_ref();
-        of_option.or_else(|| Some(choice(name?, "STREAMFMT_PROFILE")))
+        let variable = "STREAMFMT_PROFILE";
+        of_option.or_else(|| Some(choice(name?, Spot::named(variable), variable)))
     }
 
     /// Reads the plugins that were requested for this run.
@@ -122,12 +142,15 @@ impl Builder {
         let home_of = |name: &str| installed.home(name).map_or("", Home::name);
         let mut plugins = Vec::new();
         for chosen in &self.plugins.requested {
-            let (is_native, origin) = match chosen {
-                PluginRequest::Path(path) => (pack::is_library(path), format!("--plugin {}", path.display())),
-                PluginRequest::Pack(_, pack) => (pack.is_native(), pack.name.clone()),
+            let (is_native, spot) = match chosen {
+                PluginRequest::Path(path) => {
+                    let spot = self.spot(RunChoice::Plugin, &path.display().to_string());
+                    (pack::is_library(path), spot)
+                }
+                PluginRequest::Pack(_, pack) => (pack.is_native(), Spot::named(&pack.name)),
             };
             if let Some(why) = WITHOUT_LUA.filter(|_| !is_native) {
-                found.errors.0.push(Problem::of(origin, why));
+                found.errors.0.push(spot.problem(ProblemKind::Unsupported, why));
                 continue;
             }
             let path = match chosen {
@@ -142,11 +165,11 @@ impl Builder {
             if let Some(name) = path.to_str().filter(|name| installed.home(name).is_some()) {
                 match installed.find(files, name) {
                     Ok(pack) => plugins.push((PluginLayer::Run, Arc::new(pack))),
-                    Err(message) => journal.note_unread(path, message),
+                    Err(problem) => journal.note_unread(path, problem.message),
                 }
                 if path.join(manifest::FILE).is_file() {
                     let message = format!("the {} plugin is used, not the folder ./{name}", home_of(name));
-                    found.warnings.0.push(Problem::of(origin, message));
+                    found.warnings.0.push(spot.problem(ProblemKind::Doubtful, message));
                 }
                 continue;
             }
@@ -157,8 +180,11 @@ impl Builder {
                     let name = path
                         .to_str()
                         .filter(|name| manifest::is_name(name) && !is_source(path) && !is_native);
-                    let message = name.map_or(message, |name| installed.no_such(name));
-                    found.errors.0.push(Problem::of(origin, message));
+                    let problem = match name {
+                        Some(name) => spot.problem(ProblemKind::UnknownName, installed.no_such(name)),
+                        None => spot.problem(ProblemKind::Unreadable, message),
+                    };
+                    found.errors.0.push(problem);
                 }
                 // A broken plugin is left out; the others and the stream still work.
                 Err(message) => journal.note_unread(path, message),
@@ -180,7 +206,7 @@ impl Builder {
             return None;
         }
         for assignment in &self.sources.set {
-            match tree::read_assignment(assignment) {
+            match tree::read_assignment(assignment, self.names()) {
                 Ok(setting) => resolved.tree.assign(&setting),
                 Err(problem) => found.add(SettingsLayer::Option, [problem]),
             }
@@ -196,15 +222,15 @@ impl Builder {
             }
         }
         if let Some(name) = &self.look.theme {
-            settings.theme = Named::of_option(name, format!("--theme {name}"));
+            settings.theme = Named { name: name.clone(), spot: self.spot(RunChoice::Theme, name) };
         }
         let option = SettingsLayer::Option;
         let filter = &mut settings.profile.filter;
         if !self.items.only.is_empty() {
-            filter.only = selectors(&self.only_list(), "--only", found);
+            filter.only = self.selectors(&self.only_list(), RunChoice::Only, found);
         }
         if !self.items.hide.is_empty() {
-            filter.hide.extend(selectors(&self.hide_list(), "--hide", found));
+            filter.hide.extend(self.selectors(&self.hide_list(), RunChoice::Hide, found));
         }
         let mut plugins = begun.config.all_plugins(&settings, &resolved, begun.plugins, begun.journal, found);
         let mut left_out = Vec::new();
@@ -237,8 +263,10 @@ impl Builder {
             self.writer_of(&settings, &chosen).unwrap_or((&WRITERS[0], None))
         });
         if settings.is_log && writer.counterpart.is_some() && plugin_writer.is_none() {
-            let message = "\"lines\" is now the output format log: set writer = \"log\", or use --to log";
-            found.warnings.0.push(Problem::of("detail", message.to_owned()));
+            let option = RunChoice::Writer.name(self.names());
+            let message =
+                format!("\"lines\" is now the output format log: set writer = \"log\", or use {option} log");
+            found.warnings.0.push(Problem::of(ProblemKind::Doubtful, "detail", message));
             writer = writers::find("log").unwrap_or(writer);
         }
         let mut themes = begun.config.themes(plugins.iter().rev().map(|active| &active.pack));
@@ -292,7 +320,8 @@ impl Builder {
         }
         let known = DIALECTS.rows.iter().map(|dialect| dialect.name).chain(others.iter().map(String::as_str));
         let hint = suggestion(name, ["auto"].into_iter().chain(known));
-        Err(Problem::of(format!("--from {name}"), format!("unknown dialect {hint}")))
+        let spot = self.spot(RunChoice::Dialect, name);
+        Err(spot.problem(ProblemKind::UnknownName, format!("unknown dialect {hint}")))
     }
 
     /// Chooses the output format: the requested one, else the profile's, else the default for the destination. For a plugin's
@@ -319,15 +348,21 @@ impl Builder {
             let row = writers::find(base).ok_or_else(|| {
                 let message =
                     format!("the writer {name} is based on \"{base}\", which this program doesn't have");
-                Problem::of(format!("--to {name}"), message)
+                self.spot(RunChoice::Writer, name).problem(ProblemKind::UnknownName, message)
             })?;
             return Ok((row, Some(other.clone())));
         }
         let known = WRITERS.iter().map(|row| row.name).chain(others.iter().map(|other| other.name.as_str()));
         let hint = suggestion(name, known);
         Err(match of_profile.filter(|_| self.look.writer.is_none()) {
-            Some(named) => named.spot.problem(format!("unknown output format \"{name}\" {hint}")),
-            None => Problem::of(format!("--to {name}"), format!("unknown output format {hint}")),
+            Some(named) => {
+                let message = format!("unknown output format \"{name}\" {hint}");
+                named.spot.problem(ProblemKind::UnknownName, message)
+            }
+            None => {
+                let spot = self.spot(RunChoice::Writer, name);
+                spot.problem(ProblemKind::UnknownName, format!("unknown output format {hint}"))
+            }
         })
     }
 
@@ -349,60 +384,10 @@ impl Builder {
 }
 
 /// The profile that the last plugin named for this run brings for itself: one of the plugin's name.
-fn profile_of(plugins: &[(PluginLayer, Arc<Pack>)]) -> Option<ProfileChoice> {
+fn profile_of(plugins: &[(PluginLayer, Arc<Pack>)], names: ChoiceNames) -> Option<ProfileChoice> {
     let mut named = plugins.iter().rev().filter(|(layer, _)| *layer == PluginLayer::Run);
     let (_, pack) = named.find(|(_, pack)| pack.profiles().any(|(name, ..)| name == pack.name))?;
-    let by = "--plugin";
-    Some(ProfileChoice { profile: Named::of_option(pack.name.clone(), by), by })
-}
-
-/// Command-line options and the methods of [`Builder`] that make the same choice.
-const METHODS: [(&str, &str); 9] = [
-    ("--config", "config"),
-    ("--from", "dialect"),
-    ("--hide", "hide"),
-    ("--only", "only"),
-    ("--plugin", "plugin"),
-    ("--profile", "profile"),
-    ("--set", "set"),
-    ("--theme", "theme"),
-    ("--to", "writer"),
-];
-
-/// Replaces options by methods. Problems in files are left unchanged.
-fn name_methods(problems: &mut Problems) {
-    for problem in &mut problems.0 {
-        for (option, method) in METHODS {
-            let is_whole = |rest: &str| !rest.starts_with(|ch: char| ch.is_ascii_alphanumeric() || ch == '-');
-            if let Some(rest) = problem.origin.strip_prefix(option).filter(|rest| is_whole(rest)) {
-                problem.origin = format!("{method}{rest}");
-            }
-            if problem
-                .message
-                .match_indices(option)
-                .any(|(at, _)| is_whole(&problem.message[at + option.len()..]))
-            {
-                problem.message = problem.message.replace(option, method);
-            }
-        }
-    }
-}
-
-/// The names in an option, each as typed. A stray comma is ignored.
-fn named(option: &str, groups: &[String]) -> Vec<Named> {
-    let names = groups.iter().map(|group| group.trim()).filter(|group| !group.is_empty());
-    names.map(|name| Named::of_option(name, format!("{option} {name}"))).collect()
-}
-
-/// Parses the groups in an option. At least one is required.
-fn selectors(list: &[Named], option: &str, found: &mut SettingsProblems) -> Vec<Selector> {
-    if list.is_empty() {
-        let message = format!("the list is empty (name kinds and tools, as in {option} reply,Bash,@edit)");
-        found.add(SettingsLayer::Option, [Problem::of(option, message)]);
-    }
-    for named in list {
-        let wrong = group::wrong_with(&named.name).map(|wrong| named.spot.problem(wrong));
-        found.add(SettingsLayer::Option, wrong);
-    }
-    list.iter().map(|named| Selector::parse(&named.name)).collect()
+    let spot = Spot::of_choice(RunChoice::Plugin, "", names);
+    let profile = Named { name: pack.name.clone(), spot };
+    Some(ProfileChoice { profile, by: RunChoice::Plugin.name(names) })
 }

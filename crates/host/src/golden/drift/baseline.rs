@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::DriftFound;
 use crate::json;
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemKind};
 
 /// The version of the file format.
 const SCHEMA: u64 = 1;
@@ -28,13 +28,17 @@ impl Baseline {
                 text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum::<usize>();
             let place = place + error.column().saturating_sub(1);
             Problem::at(
+                ProblemKind::Syntax,
                 file,
                 text,
                 place..place + 1,
                 "not a drift baseline; recreate it with --write-baseline",
             )
         })?;
-        let wrong = |what: String| Problem::of(file, format!("{what}; recreate it with --write-baseline"));
+        let wrong = |what: String| {
+            let message = format!("{what}; recreate it with --write-baseline");
+            Problem::of(ProblemKind::Damaged, file, message)
+        };
         if page.get("schema").and_then(serde_json::Value::as_u64) != Some(SCHEMA) {
             return Err(wrong(format!("the schema is not {SCHEMA}")));
         }

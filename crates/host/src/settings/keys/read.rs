@@ -1,9 +1,11 @@
 //! Parses and checks the values of keys.
 
+use std::fmt;
+
 use streamfmt_core::profile::LimitRow;
 
 use super::{FILTER_KEYS, FilterRule, Key, Named, SWITCH_KEYS, ValueForm};
-use crate::problem::{Problem, nearest, suggestion};
+use crate::problem::{Problem, ProblemKind, Suggestion, nearest, suggestion};
 use crate::settings::document::{Leaf, MOST_COLLECTED, SettingValue, Table, TableEntry};
 use crate::settings::group;
 use crate::settings::switch::Switch;
@@ -46,36 +48,62 @@ fn read<T: Default>(keys: &'static [Key<T>], table: &Table, problems: &mut Vec<P
     let mut target = T::default();
     walk(keys, table, |name, entry, key| match key {
         Some(key) => problems.extend(key.set(&mut target, &entry.leaf).err().unwrap_or_default()),
-        None if problems.len() < MOST_COLLECTED => problems.push(entry.at.problem(unknown(keys, name))),
+        None if problems.len() < MOST_COLLECTED => {
+            let message = UnknownKey::of(keys, name).to_string();
+            problems.push(entry.at.problem(ProblemKind::UnknownKey, message));
+        }
         None => {}
     });
     target
 }
 
-/// The message for an unknown key.
-pub(crate) fn unknown<T>(keys: &'static [Key<T>], name: &str) -> String {
-    let names: Vec<&str> = keys.iter().map(|key| key.name).collect();
-    if is_group(keys, name) {
-        let inside = names.iter().find(|known| known.starts_with(name)).copied().unwrap_or_default();
-        return format!("{name} is a group of keys, such as {inside}");
+/// A name that is no key. `Display` writes the message.
+pub(crate) enum UnknownKey<'a> {
+    /// It is a group of keys, such as this one.
+    Group(&'a str, &'static str),
+    /// There is no such key.
+    Missing(&'a str, Suggestion<'static>),
+}
+
+impl<'a> UnknownKey<'a> {
+    pub(crate) fn of<T>(keys: &'static [Key<T>], name: &'a str) -> Self {
+        let names: Vec<&'static str> = keys.iter().map(|key| key.name).collect();
+        if is_group(keys, name) {
+            let inside = names.iter().find(|known| known.starts_with(name)).copied().unwrap_or_default();
+            return Self::Group(name, inside);
+        }
+        // A key is often given without its group, or in the wrong one.
+        let last = |name: &str| name.rsplit('.').next().map(str::to_owned);
+        let displaced = names.iter().copied().find(|known| last(known) == last(name));
+        if let Some(known) = displaced.or_else(|| nearest(name, &names)) {
+            return Self::Missing(name, Suggestion::Nearest(known));
+        }
+        let prefix = name.rfind('.').map_or("", |at| &name[..=at]);
+        let mut here: Vec<&str> =
+            names.iter().filter_map(|known| known.strip_prefix(prefix)?.split('.').next()).collect();
+        here.dedup();
+        Self::Missing(name, Suggestion::OneOf(here))
     }
-    // A key is often given without its group, or in the wrong one.
-    let last = |name: &str| name.rsplit('.').next().map(str::to_owned);
-    let displaced = names.iter().copied().find(|known| last(known) == last(name));
-    if let Some(known) = displaced.or_else(|| nearest(name, &names)) {
-        return format!("unknown key \"{name}\" (did you mean \"{known}\"?)");
+
+    /// Whether a key was probably meant.
+    pub(crate) fn is_near(&self) -> bool {
+        matches!(self, Self::Missing(_, Suggestion::Nearest(_)))
     }
-    let prefix = name.rfind('.').map_or("", |at| &name[..=at]);
-    let mut here: Vec<&str> =
-        names.iter().filter_map(|known| known.strip_prefix(prefix)?.split('.').next()).collect();
-    here.dedup();
-    format!("unknown key \"{name}\" (one of: {})", here.join(", "))
+}
+
+impl fmt::Display for UnknownKey<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Group(name, inside) => write!(f, "{name} is a group of keys, such as {inside}"),
+            Self::Missing(name, suggestion) => write!(f, "unknown key \"{name}\" {suggestion}"),
+        }
+    }
 }
 
 impl<T> Key<T> {
     /// Sets this key in `target`, or returns the problems of the value.
     pub fn set(&self, target: &mut T, leaf: &Leaf) -> Result<(), Vec<Problem>> {
-        let one = |message: String| vec![leaf.spot.problem(message)];
+        let one = |message: String| vec![leaf.spot.problem(ProblemKind::BadValue, message)];
         let wants = || one(self.wants(&leaf.value));
         let value = &leaf.value;
         let count = |is_bytes| match if is_bytes { value.size() } else { value.number() } {
@@ -109,8 +137,7 @@ impl<T> Key<T> {
             }
             ValueForm::Groups(set) => {
                 let names = leaf.names().ok_or_else(wants)?;
-                let wrong = |named: &Named| Some(named.spot.problem(group::wrong_with(&named.name)?));
-                let problems: Vec<Problem> = names.iter().filter_map(wrong).collect();
+                let problems: Vec<Problem> = names.iter().filter_map(group::problem_of).collect();
                 if !problems.is_empty() {
                     return Err(problems);
                 }
@@ -118,8 +145,8 @@ impl<T> Key<T> {
             }
             ValueForm::Tool(set) => {
                 let named = leaf.named().ok_or_else(wants)?;
-                if let Some(wrong) = group::wrong_with(&named.name) {
-                    return Err(one(wrong));
+                if let Some(problem) = group::problem_of(&named) {
+                    return Err(vec![problem]);
                 }
                 set(target, named);
             }
@@ -176,7 +203,7 @@ impl<T> Key<T> {
         wrong: impl Fn(&E) -> Option<&'static str>,
     ) -> Result<Vec<E>, Vec<Problem>> {
         let SettingValue::List(list) = &leaf.value else {
-            return Err(vec![leaf.spot.problem(self.wants(&leaf.value))]);
+            return Err(vec![leaf.spot.problem(ProblemKind::BadValue, self.wants(&leaf.value))]);
         };
         let mut problems = Vec::new();
         let mut read_all = Vec::new();
@@ -185,13 +212,15 @@ impl<T> Key<T> {
                 break;
             }
             let SettingValue::Table(table) = &leaf.value else {
-                problems.push(leaf.spot.problem(self.wants(&leaf.value)));
+                problems.push(leaf.spot.problem(ProblemKind::BadValue, self.wants(&leaf.value)));
                 continue;
             };
             let before = problems.len();
             let element = read(keys, table, &mut problems);
             match wrong(&element) {
-                Some(wrong) if problems.len() == before => problems.push(leaf.spot.problem(wrong)),
+                Some(wrong) if problems.len() == before => {
+                    problems.push(leaf.spot.problem(ProblemKind::BadValue, wrong))
+                }
                 _ => read_all.push(element),
             }
         }

@@ -8,13 +8,13 @@ use streamfmt_core::profile::{Detail, Keep, LimitName};
 use streamfmt_core::theme::Glyphs;
 
 use super::*;
-use crate::problem::{Problem, Problems};
+use crate::problem::{ChoiceNames, Problem, ProblemKind, Problems};
 use crate::settings::document::{LARGEST, SettingsFile, SettingsLayer};
 use crate::settings::{Request, tree};
 
 /// The profile of this name, or of the file with this path.
 fn load(name: &str) -> Result<Settings, Problems> {
-    let resolved = Config::load(&Request::default()).resolve(&Named::of_option(name, "--profile"));
+    let resolved = Config::load(&Request::default()).resolve(&Named::given_by(name, "--profile"));
     resolved.problems.errors.or(Settings::of(&resolved.tree))
 }
 
@@ -27,10 +27,10 @@ fn parse(source: &str) -> Result<Settings, Problems> {
 
 /// The profile of this name, with keys set as options do.
 fn load_with(name: &str, assignments: &[&str]) -> Result<Settings, Problem> {
-    let wanted = Named::of_option(name, "--profile");
+    let wanted = Named::given_by(name, "--profile");
     let mut tree = Config::load(&Request::default()).resolve(&wanted).tree;
     for assignment in assignments {
-        tree.assign(&tree::read_assignment(assignment)?);
+        tree.assign(&tree::read_assignment(assignment, ChoiceNames::Options)?);
     }
     Ok(Settings::of(&tree))
 }
@@ -367,9 +367,15 @@ fn what_is_over_a_limit_of_settings_is_reported_and_not_cut() {
         assert!(found.contains(problem.unwrap_or_default()), "{found}");
     }
     let mut problems = crate::settings::SettingsProblems::default();
-    problems.add(SettingsLayer::User, (0..100).map(|number| Problem::of("x", format!("{number}"))));
+    problems.add(
+        SettingsLayer::User,
+        (0..100).map(|number| Problem::of(ProblemKind::BadValue, "x", format!("{number}"))),
+    );
     assert_eq!(problems.warnings.0.len(), 100);
-    problems.add(SettingsLayer::User, (0..150).map(|number| Problem::of("x", format!("{number}"))));
+    problems.add(
+        SettingsLayer::User,
+        (0..150).map(|number| Problem::of(ProblemKind::BadValue, "x", format!("{number}"))),
+    );
     assert_eq!(problems.warnings.0.len(), 101);
     assert_eq!(problems.warnings.0[100].to_string(), "settings: there are more problems");
 }

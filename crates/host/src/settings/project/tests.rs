@@ -45,7 +45,7 @@ impl Workplace {
 
 /// The value of a key in the settings for all profiles, and the layer that it is from.
 fn value(config: &Config, profile: &str, key: &str) -> Option<(SettingValue, SettingsLayer)> {
-    let resolved = config.resolve(&Named::of_option(profile, "--profile"));
+    let resolved = config.resolve(&Named::given_by(profile, "--profile"));
     let found = resolved.tree.values().find(|(path, _)| path.to_string() == key);
     found.map(|(_, leaf)| (leaf.value.clone(), leaf.spot.document.layer))
 }
