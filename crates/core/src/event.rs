@@ -101,10 +101,6 @@ pub struct Facts {
     pub pull_request: Option<Text>,
     /// The permission mode.
     pub mode: Option<Text>,
-    /// The last plan file that was written.
-    pub plan_file: Option<Text>,
-    /// The folder of the last skill that was loaded.
-    pub skill: Option<Text>,
     /// How many background tasks are running: the agent may continue after its result.
     pub background_tasks: Option<usize>,
 }
@@ -155,8 +151,6 @@ impl Facts {
             (&mut self.title, news.title),
             (&mut self.pull_request, news.pull_request),
             (&mut self.mode, news.mode),
-            (&mut self.plan_file, news.plan_file),
-            (&mut self.skill, news.skill),
         ];
         for (known, new) in pairs {
             if new.is_some() {

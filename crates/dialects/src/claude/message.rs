@@ -10,7 +10,7 @@ use crate::calls::CallState;
 use crate::fact;
 use crate::facts::{leveled, minor, nodes, result_content, string};
 use crate::tool::{add_server, mcp};
-use streamfmt_core::event::{Event, Facts, Usage};
+use streamfmt_core::event::{Event, Usage};
 use streamfmt_core::hash::hash;
 use streamfmt_core::item::{Action, Content, Deed, Fact, FactRef, Id, Item, Kind, Status, WaitsFor};
 use streamfmt_core::json::{self, Str, Value};
@@ -392,10 +392,6 @@ impl Claude {
         if item.error && item.fact("stopped").is_none() {
             let denied = wrapped::denial(builder.line.value, item.call.as_ref());
             item.data.extend(denied.map(|denied| ("denied", denied)));
-        }
-        let planned = item.fact("path").filter(|_| item.fact("plan").is_some()).and_then(FactRef::text);
-        if let Some(path) = planned.or_else(|| wrapped::plan_file(&item)) {
-            builder.facts(Facts { plan_file: Some(path), ..Facts::default() });
         }
         let plan = task_list(builder, &item);
         builder.put(item);

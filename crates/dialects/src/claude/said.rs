@@ -5,10 +5,9 @@
 use std::borrow::Cow;
 
 use crate::facts::{echoed, image, leveled, minor, push_list, strings};
-use streamfmt_core::event::{Event, Facts};
+use streamfmt_core::event::Event;
 use streamfmt_core::item::{Content, Fact, Id, Item, Kind};
 use streamfmt_core::json::{Str, Value, ValueKind};
-use streamfmt_core::text::Text;
 
 use super::author::{AUTHOR_FIELDS, Author, Sender};
 use super::block::ContentBlock;
@@ -133,7 +132,7 @@ impl Claude {
         let string = text.decode().unwrap_or_default();
         let words = match marker::read(&string) {
             UserString::Notice(marked) if is_credible(&said.author, &marked) => {
-                return self.say_marked(builder, said, marked, &string, content);
+                return self.say_marked(builder, said, marked, content);
             }
             UserString::Notice(_) => None,
             UserString::Prompt(words) => words,
@@ -158,12 +157,8 @@ impl Claude {
         builder: &mut ClaudeItemBuilder<'_>,
         said: &mut Said,
         marked: Marked<'_>,
-        text: &str,
         content: Content,
     ) {
-        if let Some(folder) = marker::skill_folder(text) {
-            builder.facts(Facts { skill: Some(Text::clean(folder)), ..Facts::default() });
-        }
         if marked.event == "command" && builder.parent.is_none() {
             let mut command = builder.unnamed_item(Kind::Notice);
             command.text = content;

@@ -37,7 +37,6 @@ const TODOS: &str = "Todos have been modified";
 const SKILL: &str = "Launching skill";
 const APPROVED: &str = "User has approved";
 /// Precedes the path of the file with an approved plan.
-const PLAN_SAVED: &str = "Your plan has been saved to: ";
 const CREATED: &str = "File created successfully at:";
 /// Precedes the numbered lines around a change.
 const SNIPPET: &str = "on a snippet of the edited file:\n";
@@ -68,7 +67,6 @@ const SENTENCES: &[&str] = &[
     TODOS,
     SKILL,
     APPROVED,
-    PLAN_SAVED,
     CREATED,
     SNIPPET,
     CELL,
@@ -111,16 +109,6 @@ pub fn add_facts(item: &mut Item) {
         _ => return,
     };
     item.data.push(fact);
-}
-
-/// Returns the file that a plan was saved to, if the text of a result says so.
-pub(super) fn plan_file(item: &Item) -> Option<Text> {
-    if item.error || !matches!(item.deed, None | Some(Deed::PlanMode)) {
-        return None;
-    }
-    let text = item.text();
-    let (_, path) = text.split_once(PLAN_SAVED)?;
-    path.lines().next().map(str::trim).filter(|path| !path.is_empty()).map(Text::clean)
 }
 
 /// Whether the text of an item begins with this string.
@@ -304,21 +292,6 @@ mod tests {
     use streamfmt_core::json::Record;
 
     #[test]
-    fn the_file_of_a_plan_is_found_in_its_sentence() {
-        let file_in = |text: &str, deed| {
-            let mut item = Item::new("x", streamfmt_core::item::Kind::Result, 1);
-            (item.text, item.deed) = (Content::Own(text.to_owned()), deed);
-            plan_file(&item).map(Text::into_string)
-        };
-        let text =
-            "User has approved your plan.\n\nYour plan has been saved to: /home/dev/plans/a b.md\nGo on.";
-        assert_eq!(file_in(text, Some(Deed::PlanMode)).as_deref(), Some("/home/dev/plans/a b.md"));
-        assert_eq!(file_in(text, None).as_deref(), Some("/home/dev/plans/a b.md"));
-        assert_eq!(file_in(text, Some(Deed::Read)), None);
-        assert_eq!(file_in("Your plan has been saved to: \n", Some(Deed::PlanMode)), None);
-    }
-
-    #[test]
     fn a_decision_is_found_among_the_first_rows() {
         let row = |number| format!(r#"{{"id":"t{number}","permission_decision":{{"decision":"reject"}}}}"#);
         let rows: Vec<String> = (0..10_000).map(row).collect();
@@ -327,16 +300,6 @@ mod tests {
         assert!(is_denied(0) && is_denied(MAX_ROWS - 1));
         // However many results there are, each is searched for a short time.
         assert!(!is_denied(MAX_ROWS) && !is_denied(9_999));
-    }
-
-    #[test]
-    fn a_failed_result_names_no_file_of_a_plan() {
-        let mut item = Item::new("x", streamfmt_core::item::Kind::Result, 1);
-        item.text = Content::Own(format!("{PLAN_SAVED}/home/dev/plan.md"));
-        for (error, path) in [(false, Some("/home/dev/plan.md")), (true, None)] {
-            item.error = error;
-            assert_eq!(plan_file(&item).as_ref().map(Text::as_str), path);
-        }
     }
 
     #[test]
