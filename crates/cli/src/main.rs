@@ -122,7 +122,13 @@ fn run() -> Result<u8, u8> {
         Some(ProgramCommand::Theme(theme)) => return theme.run(),
         Some(ProgramCommand::Records(records)) => return records.run(),
         Some(ProgramCommand::Trust(trust)) => return trust.run(),
-        Some(command) => return write_out(&generate(&command)?),
+        Some(ProgramCommand::Explain(explain)) => return write_out(&explain.run()?),
+        Some(ProgramCommand::Completions { shell }) => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut args::command(), "streamfmt", &mut script);
+            return write_out(&script);
+        }
+        Some(ProgramCommand::Man) => return write_out(&manual()?),
         None => {}
     }
     if args.files.is_empty() && !args.follow && io::stdin().is_terminal() {
@@ -274,32 +280,12 @@ fn never_live(engine: &Engine) -> Option<&str> {
     }
 }
 
-/// Returns the output of a command.
-fn generate(command: &ProgramCommand) -> Result<Vec<u8>, u8> {
+/// Returns the manual page.
+fn manual() -> Result<Vec<u8>, u8> {
     let mut page = Vec::new();
-    match command {
-        ProgramCommand::Completions { shell } => {
-            clap_complete::generate(*shell, &mut args::command(), "streamfmt", &mut page);
-        }
-        ProgramCommand::Man => clap_mangen::Man::new(args::command()).render(&mut page).map_err(|error| {
-            print(&error.to_string());
-            OUTPUT
-        })?,
-        ProgramCommand::Explain(explain) => {
-            page = explain.run()?;
-        }
-        // These write their output themselves.
-        ProgramCommand::Run(_)
-        | ProgramCommand::Sessions(_)
-        | ProgramCommand::Share(_)
-        | ProgramCommand::Serve(_)
-        | ProgramCommand::Golden(_)
-        | ProgramCommand::Plugin(_)
-        | ProgramCommand::Theme(_)
-        | ProgramCommand::Records(_)
-        | ProgramCommand::Trust(_)
-        | ProgramCommand::Config(_)
-        | ProgramCommand::Profile(_) => {}
-    }
+    clap_mangen::Man::new(args::command()).render(&mut page).map_err(|error| {
+        print(&error.to_string());
+        OUTPUT
+    })?;
     Ok(page)
 }
