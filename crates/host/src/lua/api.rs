@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::rc::Rc;
 
-use mlua::{FromLua, FromLuaMulti, Function, IntoLuaMulti, Lua, LuaString, MultiValue, Table, Value};
+use mlua::{FromLua, FromLuaMulti, Function, IntoLuaMulti, Lua, LuaString, Table, Value};
 use streamfmt_core::figures;
 use streamfmt_core::pattern::CountedRegex;
 use streamfmt_core::redact::Redaction;
@@ -169,22 +169,6 @@ pub static FUNCTIONS: &[ApiFunction] = &[
                 return tostring(a) < tostring(b) end) \
             local at = 0 \
             return function() at += 1 local key = keys[at] if key ~= nil then return key, table[key] end end") },
-];
-
-/// A former name of a function. It works for one more level of the interface, and prints a hint when it is first called.
-pub struct OldName {
-    /// The name, after `sf.`.
-    pub name: &'static str,
-    /// The name of its row in [`FUNCTIONS`].
-    pub now: &'static str,
-    /// The level of the interface that introduced the new name.
-    pub since: u32,
-}
-
-/// All old names.
-pub static OLD: &[OldName] = &[
-    #[cfg(test)]
-    OldName { name: "markdown", now: "prose", since: 1 },
 ];
 
 /// A field of a table or value that a script receives or returns.
@@ -448,9 +432,6 @@ pub(super) fn install(lua: &Lua, globals: &Table, plugin: &Rc<Plugin>, options: 
         sf.raw_set(row.name, function)?;
     }
     WRITTEN.load(lua)?.call::<()>(sf.clone())?;
-    for old in OLD {
-        sf.raw_set(old.name, old_name(lua, old, sf.raw_get(old.now)?)?)?;
-    }
     item::close(lua, &items, "sf.item", Vec::new(), "")?;
     items.set_readonly(true);
     sf.raw_set("api", API)?;
@@ -458,19 +439,6 @@ pub(super) fn install(lua: &Lua, globals: &Table, plugin: &Rc<Plugin>, options: 
     item::close(lua, &sf, "sf", Vec::new(), " (sf.has tells whether this version has a function)")?;
     sf.set_readonly(true);
     globals.raw_set("sf", sf)
-}
-
-/// A function under its old name, which prints the new one when it is first called.
-fn old_name(lua: &Lua, old: &'static OldName, function: Function) -> mlua::Result<Function> {
-    let print: Function = lua.globals().raw_get("print")?;
-    let has_warned = Cell::new(false);
-    lua.create_function(move |lua, arguments: MultiValue| {
-        if !has_warned.replace(true) {
-            let place = vm::place(lua).map_or_else(String::new, |(file, line)| format!("{file}:{line}: "));
-            print.call::<()>(format!("{place}sf.{} is called sf.{} now", old.name, old.now))?;
-        }
-        function.call::<MultiValue>(arguments)
-    })
 }
 
 pub(super) fn wrong(message: impl Into<String>) -> mlua::Error {

@@ -6,7 +6,7 @@ use streamfmt_core::item::facts::{FACTS, FactShape};
 use streamfmt_core::item::{Action, Kind};
 use streamfmt_core::theme;
 
-use super::api::{CLASSES, FIELDS, FUNCTIONS, OLD};
+use super::api::{CLASSES, FIELDS, FUNCTIONS};
 
 /// The type declarations for editors (`LuaLS`).
 pub fn types() -> String {
@@ -17,11 +17,6 @@ pub fn types() -> String {
     for row in FUNCTIONS {
         let _ = writeln!(out, "\n---{}", row.doc);
         declare(&mut out, row.name, row.params, row.gives);
-    }
-    for old in OLD {
-        let Some(row) = FUNCTIONS.iter().find(|row| row.name == old.now) else { continue };
-        let _ = writeln!(out, "\n---@deprecated since level {}: sf.{}", old.since, old.now);
-        declare(&mut out, old.name, row.params, row.gives);
     }
     for class in CLASSES {
         let base = class.base.map_or_else(String::new, |base| format!(": sf.{base}"));

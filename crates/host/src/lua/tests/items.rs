@@ -474,15 +474,6 @@ fn every_function_and_field_is_described() {
 }
 
 #[test]
-fn an_old_name_still_works_and_prints_one_hint() {
-    let plugin = "sf.view('reply', function(r)\nreturn sf.markdown(r.text .. '!') end)";
-    let ran = run(plugin, &strs(&[reply("a"), reply("b")]));
-    assert_eq!(ran.warnings, []);
-    assert!(ran.text.contains("a!") && ran.text.contains("b!"), "{}", ran.text);
-    assert_eq!(ran.printed, ["p.lua: p.lua:2: sf.markdown is called sf.prose now"]);
-}
-
-#[test]
 fn a_shebang_line_keeps_the_line_numbers() {
     let ran = run("#!/usr/bin/env luau\n\nerror('x')", &[]);
     assert_eq!(ran.warnings[0].place.as_ref().map(|place| place.1), Some(3));
