@@ -110,10 +110,9 @@ pub static KEYS: LazyLock<Vec<Key<Settings>>> = LazyLock::new(|| {
             name: "detail",
             about: "how much detail to show",
             form: ValueForm::Word(&[
-                ("compact", |s| (s.profile.detail, s.is_log) = (Detail::Compact, false)),
-                ("whole", |s| (s.profile.detail, s.is_log) = (Detail::Whole, false)),
-                ("full", |s| (s.profile.detail, s.is_log) = (Detail::Full, false)),
-                ("lines", |s| (s.profile.detail, s.is_log) = (Detail::Compact, true)),
+                ("compact", |s| s.profile.detail = Detail::Compact),
+                ("whole", |s| s.profile.detail = Detail::Whole),
+                ("full", |s| s.profile.detail = Detail::Full),
             ]),
         },
         Key {

@@ -53,8 +53,6 @@ pub struct Settings {
     pub width: Option<usize>,
     /// The CI service whose log is written; `None` detects it.
     pub ci: Option<Ci>,
-    /// Whether `detail = "lines"`, the old name of the output format `log`, is set.
-    pub is_log: bool,
     /// The tool rules: later ones override earlier ones for the same tools.
     pub tools: Vec<ToolRule>,
     /// Lua functions for tools.
@@ -90,7 +88,6 @@ impl Default for Settings {
             max_line: 64 << 20,
             width: None,
             ci: None,
-            is_log: false,
             tools: Vec::new(),
             scripts: Vec::new(),
             filters: Vec::new(),

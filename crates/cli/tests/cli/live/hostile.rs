@@ -83,7 +83,7 @@ fn a_row_that_is_open_may_be_longer_than_the_terminal_is_wide() {
     ] {
         fed += &part;
     }
-    for arguments in ["--set detail=lines", "--set detail=compact"] {
+    for arguments in ["--to log", "--set detail=compact"] {
         for size in [(40, 12), (80, 5)] {
             let mut run = PaintedRun::sized(&format!("--set live.rate=1000 {arguments}"), size);
             run.feed_slowly(&fed);

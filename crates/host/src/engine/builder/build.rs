@@ -256,19 +256,12 @@ impl Builder {
             found.add(option, with_plugins(vec![problem]));
             None
         });
-        let (mut writer, plugin_writer) = self.writer_of(&settings, &chosen).unwrap_or_else(|problem| {
+        let (writer, plugin_writer) = self.writer_of(&settings, &chosen).unwrap_or_else(|problem| {
             let of_profile = settings.writer.take().filter(|_| self.look.writer.is_none());
             let layer = of_profile.map_or(option, |named| named.spot.document.layer);
             found.add(layer, with_plugins(vec![problem]));
             self.writer_of(&settings, &chosen).unwrap_or((&WRITERS[0], None))
         });
-        if settings.is_log && writer.counterpart.is_some() && plugin_writer.is_none() {
-            let option = RunChoice::Writer.name(self.names());
-            let message =
-                format!("\"lines\" is now the output format log: set writer = \"log\", or use {option} log");
-            found.warnings.0.push(Problem::of(ProblemKind::Doubtful, "detail", message));
-            writer = writers::find("log").unwrap_or(writer);
-        }
         let mut themes = begun.config.themes(plugins.iter().rev().map(|active| &active.pack));
         self.additions.add_themes(&mut themes);
         let has_colors = match writer.colors {

@@ -115,7 +115,6 @@ block: `line` (spans at its indices, each `{{ type = \"span\", text = …, role 
 | `compact` | omits thinking, minor notices, and results that add nothing to their call |
 | `whole` | shows everything meant for people, each thing once, including thinking, whole inputs and results, and minor notices; omits the parts of a result that repeat its call |
 | `full` | shows everything as in the stream; a `summary` or `arg` of a script precedes the whole text instead of replacing it |
-| `lines` | the old name of the output format `log`, which folds each entry into one line |
 
 `streamfmt explain thinking` and `streamfmt explain --at LINE FILE` show which of these applies.
 "
