@@ -564,7 +564,6 @@ function sf.sorted(table) end
 ---@field problems? any[] The errors that are meant for people, if not all are. For a session: what could not be loaded, as texts.
 ---@field prompts? number Number of prompts.
 ---@field query? string The search query.
----@field quiet? boolean Deprecated: the same as `minor`.
 ---@field raw? boolean True if the line wasn't an event.
 ---@field reason? string Why the run ended, or why something was denied or not saved. For a limit: why no more may be used than it allows.
 ---@field redacted? boolean True if its text is withheld.
@@ -573,7 +572,6 @@ function sf.sorted(table) end
 ---@field repeats? string The session to which it belongs: this one only repeats it, as the beginning of a fork does.
 ---@field repo? string The repository of the pull request.
 ---@field resets_at? number The time when the limit is reset, in seconds since 1970.
----@field say? string Deprecated: the same as `words`.
 ---@field scope? string Whose limit it is, if it isn't the user's own.
 ---@field server? string The MCP server.
 ---@field server_side? boolean True if the tool ran on the API's servers.

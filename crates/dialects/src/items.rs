@@ -100,10 +100,6 @@ fn read_facts(item: &mut Item, data: Value<'_>) {
     for (name, value) in known(all, facts::FACTS) {
         match name {
             "odd" => {}
-            "mode_only" if data.get("changed").is_some() => {}
-            "mode_only" => item.data.push(("changed", Fact::Text("mode".to_owned()))),
-            "quiet" if data.get("minor").is_some() => {}
-            "say" if data.get("words").is_some() => {}
             name => item.data.push(crate::fact(name, value.node())),
         }
     }

@@ -27,9 +27,6 @@ pub(crate) const fn row_of(
 pub fn fact(name: &'static str, node: u32) -> (&'static str, Fact) {
     match name {
         "todos" | "tasks" => (name, Fact::Named(node, POINT)),
-        // Former names.
-        "quiet" => ("minor", Fact::Node(node)),
-        "say" => ("words", Fact::Node(node)),
         _ => (name, Fact::Node(node)),
     }
 }

@@ -195,7 +195,7 @@ fn notices_and_outcomes() {
                 r#"{"kind":"notice","facts":{"event":"session","model":"opus","cwd":"/home/dev/shop-api"}}"#,
                 "<session> opus · ~/shop-api\n",
             ),
-            (r#"{"kind":"notice","text":"x","facts":{"event":"hook","quiet":true}}"#, "Hide\n"),
+            (r#"{"kind":"notice","text":"x","facts":{"event":"hook","minor":true}}"#, "Hide\n"),
             (
                 r#"{"kind":"notice","facts":{"event":"retry","attempt":1,"of":10,"delay_ms":500,"status":529,"level":"warning"}}"#,
                 "<warning> trying again (1 of 10) in 500ms · 529\n",
@@ -251,7 +251,7 @@ fn notices_and_outcomes() {
         Detail::Full,
         &[
             (
-                r#"{"kind":"notice","text":"x","facts":{"event":"hook","name":"Stop","quiet":true}}"#,
+                r#"{"kind":"notice","text":"x","facts":{"event":"hook","name":"Stop","minor":true}}"#,
                 "<notice> hook Stop · x\n",
             ),
             (

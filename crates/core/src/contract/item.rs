@@ -254,8 +254,7 @@ fn data(out: &mut String, facts: &[(&'static str, Option<FactRef<'_>>)]) -> fmt:
     object.close()
 }
 
-/// Writes the wanted facts that have a value, the first of each name, as formatters see them. Some are also written under an older
-/// name, which remains until the version of the format changes. Returns whether all facts are wanted.
+/// Writes the wanted facts that have a value, the first of each name, as formatters see them. Returns whether all facts are wanted.
 fn named(
     object: &mut Object<'_>,
     facts: &[(&'static str, Option<FactRef<'_>>)],
@@ -275,19 +274,14 @@ fn named(
                     scalar(object.field(name), &fact)?;
                 }
             }
-            FactRef::Made(_, Fact::Since(..)) => match known.int() {
-                Some(number) => write!(object.field(name), "{number}")?,
-                None => continue,
-            },
-            FactRef::Made(_, Fact::Float(number)) if !number.is_finite() => continue,
-            FactRef::Made(_, Fact::Bytes(_)) => continue,
+            FactRef::Made(_, Fact::Since(..)) => {
+                if let Some(number) = known.int() {
+                    write!(object.field(name), "{number}")?;
+                }
+            }
+            FactRef::Made(_, Fact::Float(number)) if !number.is_finite() => {}
+            FactRef::Made(_, Fact::Bytes(_)) => {}
             _ => fact(object.field(name), Some(known))?,
-        }
-        match *name {
-            "minor" => fact(object.field("quiet"), Some(known))?,
-            "words" => fact(object.field("say"), Some(known))?,
-            "changed" => object.field("mode_only").write_str("true")?,
-            _ => {}
         }
     }
     Ok(!has_others)

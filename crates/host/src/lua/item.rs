@@ -413,12 +413,8 @@ impl UserData for Data {
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
         methods.add_meta_method(MetaMethod::Index, |lua, this, name: LuaString| {
             let name = name.to_str()?;
-            let name = match &*name {
-                "quiet" => "minor",
-                "say" => "words",
-                name => name,
-            };
-            this.0.with(|item| item.fact(name).map_or(Ok(Value::Nil), |found| fact(lua, found, Some(this.0))))
+            this.0
+                .with(|item| item.fact(&name).map_or(Ok(Value::Nil), |found| fact(lua, found, Some(this.0))))
         });
         methods.add_meta_method(MetaMethod::NewIndex, refuse_write);
         methods.add_meta_method(MetaMethod::Iter, |lua, this, ()| {
