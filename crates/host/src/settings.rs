@@ -104,8 +104,8 @@ impl SettingsProblems {
                 continue;
             }
             let is_last = list.0.len() == MOST_PROBLEMS;
-            let last = || Problem::of(ProblemKind::TooMany, "settings", "there are more problems");
-            list.0.push(if is_last { last() } else { problem });
+            let rest = || Problem::of(ProblemKind::TooMany, "settings", "there are more problems");
+            list.0.push(if is_last { rest() } else { problem });
         }
     }
 
@@ -273,7 +273,7 @@ impl Config {
             Ok(document) => self.add(document),
             Err(FileError::Missing) => {}
             Err(error) => {
-                self.problems.add(layer, [Problem::of(ProblemKind::Unreadable, shown, error.to_string())])
+                self.problems.add(layer, [Problem::of(ProblemKind::Unreadable, shown, error.to_string())]);
             }
         }
     }

@@ -319,7 +319,7 @@ impl<'a> SessionReader<'a> {
                     continue;
                 }
                 // A log that doesn't exist yet is no problem.
-                FollowStep::Note(FollowNote::NoFileYet(_)) => {}
+                FollowStep::Note(FollowNote::NoFileYet(_)) | FollowStep::Pause => {}
                 FollowStep::Note(note) => self.show_problem(&note.to_string()),
                 FollowStep::Cut => {
                     // The line that was being written is never completed.
@@ -329,7 +329,6 @@ impl<'a> SessionReader<'a> {
                     (before, read) = (0, 0);
                     continue;
                 }
-                FollowStep::Pause => {}
                 FollowStep::End => return Ok(()),
             }
             if has_ended {

@@ -347,16 +347,11 @@ impl Builder {
         }
         let known = WRITERS.iter().map(|row| row.name).chain(others.iter().map(|other| other.name.as_str()));
         let hint = suggestion(name, known);
-        Err(match of_profile.filter(|_| self.look.writer.is_none()) {
-            Some(named) => {
-                let message = format!("unknown output format \"{name}\" {hint}");
-                named.spot.problem(ProblemKind::UnknownName, message)
-            }
-            None => {
-                let spot = self.spot(RunChoice::Writer, name);
-                spot.problem(ProblemKind::UnknownName, format!("unknown output format {hint}"))
-            }
-        })
+        let (spot, message) = match of_profile.filter(|_| self.look.writer.is_none()) {
+            Some(named) => (named.spot.clone(), format!("unknown output format \"{name}\" {hint}")),
+            None => (self.spot(RunChoice::Writer, name), format!("unknown output format {hint}")),
+        };
+        Err(spot.problem(ProblemKind::UnknownName, message))
     }
 
     /// The CI service whose commands may be written. Only a format with one line for each event can contain our commands;
@@ -378,8 +373,8 @@ impl Builder {
 
 /// The profile that the last plugin named for this run brings for itself: one of the plugin's name.
 fn profile_of(plugins: &[(PluginLayer, Arc<Pack>)], names: ChoiceNames) -> Option<ProfileChoice> {
-    let mut named = plugins.iter().rev().filter(|(layer, _)| *layer == PluginLayer::Run);
-    let (_, pack) = named.find(|(_, pack)| pack.profiles().any(|(name, ..)| name == pack.name))?;
+    let mut of_run = plugins.iter().rev().filter(|(layer, _)| *layer == PluginLayer::Run);
+    let (_, pack) = of_run.find(|(_, pack)| pack.profiles().any(|(name, ..)| name == pack.name))?;
     let spot = Spot::of_choice(RunChoice::Plugin, "", names);
     let profile = Named { name: pack.name.clone(), spot };
     Some(ProfileChoice { profile, by: RunChoice::Plugin.name(names) })

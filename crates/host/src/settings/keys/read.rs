@@ -219,7 +219,7 @@ impl<T> Key<T> {
             let element = read(keys, table, &mut problems);
             match wrong(&element) {
                 Some(wrong) if problems.len() == before => {
-                    problems.push(leaf.spot.problem(ProblemKind::BadValue, wrong))
+                    problems.push(leaf.spot.problem(ProblemKind::BadValue, wrong));
                 }
                 _ => read_all.push(element),
             }

@@ -483,9 +483,9 @@ fn a_log_that_doesnt_exist_yet_is_no_problem_and_one_that_is_replaced_is() {
         std::fs::write(&log, reply(1, "The log came late.") + &reply(2, "EVT2E")).unwrap();
         let mut open = OpenAnswer::of(site.get(&format!("/sessions/{id}/events?since=0")).await);
         assert!(open.until("EVT2E").await);
-        assert!(!live.view().has_problem());
+        assert!(!live.view().state().has_problem);
         std::fs::write(&log, reply(3, "EVT3E")).unwrap();
         assert!(open.until("EVT3E").await);
-        assert!(live.view().has_problem());
+        assert!(live.view().state().has_problem);
     });
 }
