@@ -55,7 +55,7 @@ fn hostile() -> Vec<(String, &'static str)> {
         ("hide = ['call']", "hide"),
         ("hide.add = ['failed']", "hide"),
         ("only = ['reply']", "only"),
-        ("detail = 'lines'", "detail"),
+        ("detail = 'compact'", "detail"),
         ("writer = 'json'", "writer"),
         ("limits.error-lines = 0", "limits.error-lines"),
         ("limits.error-lines = 2", "limits.error-lines"),

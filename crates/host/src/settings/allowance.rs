@@ -196,7 +196,7 @@ mod tests {
             "plugins.add = ['cost']",
             "hide = ['call']",
             "only = []",
-            "detail = 'lines'",
+            "detail = 'compact'",
             "writer = 'items'",
             "extends = ['full']",
             "tool.Bash.label = 'read'",

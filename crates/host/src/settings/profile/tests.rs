@@ -176,7 +176,7 @@ fn options_set_keys_by_the_same_table() {
     );
     assert_eq!(
         told("detail=all"),
-        "--set detail=all: detail can't be \"all\" (one of: compact, whole, full, lines)"
+        "--set detail=all: detail can't be \"all\" (one of: compact, whole, full)"
     );
     assert!(told("detail").contains("expected KEY=VALUE"));
     for (assignment, expected) in [

@@ -101,7 +101,7 @@ fn a_file_that_a_file_names_has_the_layer_of_that_file() {
         for folder in ["project", "config"] {
             place.write(&format!("{folder}/first.toml"), "extends = ['./more.toml']\n");
             place.write(&format!("{folder}/more.toml"), "extends = ['./last.toml']\nhide = ['call']\n");
-            place.write(&format!("{folder}/last.toml"), "detail = 'lines'\n");
+            place.write(&format!("{folder}/last.toml"), "detail = 'full'\n");
         }
         let config = place.config(true);
         let profile = match layer {
