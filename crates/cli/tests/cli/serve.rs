@@ -708,15 +708,9 @@ fn card_and_timeline_show_the_same_figures() {
     fs::write(&path, side.to_string()).unwrap();
     let served = Served::start(&folder, "");
     let page = served.get(&format!("/sessions/{id}")).body;
-    let (card, timeline) = page
-        .split_once("<dl class=\"card\">")
-        .unwrap()
-        .1
-        .split_once("</section>")
-        .unwrap()
-        .0
-        .split_once("</dl>")
-        .unwrap();
+    let between = |start: &str, end: &str| page.split_once(start).unwrap().1.split_once(end).unwrap().0;
+    let (card, timeline) =
+        (between("<dl class=\"card\">", "</dl>"), between("id=\"overview\"", "id=\"side\""));
     assert!(card.contains("<dd>active 700ms of 2.5s"), "{card}");
     assert!(timeline.contains("active 700ms of 9.0s"), "{timeline}");
     for part in [card, timeline] {

@@ -27,6 +27,7 @@ use streamfmt::follow::{Bell, FollowNote, FollowStep, FollowWait, Follower, Woke
 use streamfmt::problem::reason;
 use streamfmt::unpack::UnpackedReader;
 use streamfmt::writer::html::{HtmlFragments, HtmlRow};
+use streamfmt::writer::page::PageOptions;
 use tokio::sync::watch;
 
 use super::facts::{self, ReportedFigures};
@@ -215,6 +216,8 @@ impl<'a> SessionReader<'a> {
         {
             setup.output = Output::Document { formatters, wants: HtmlFragments::wants() };
         }
+        // Times stay in UTC, as in a file.
+        let options = PageOptions { fold: setup.profile.layout.fold, ..PageOptions::default() };
         setup.shows_open = row.is_live();
         let shows_open = row.is_live() && !look.has_lines;
         let redactor = Redactor::new(&setup.profile.redaction);
@@ -231,7 +234,7 @@ impl<'a> SessionReader<'a> {
             pipeline: Pipeline::new(setup),
             collector,
             redactor,
-            fragments: HtmlFragments::default(),
+            fragments: HtmlFragments::new(options),
             rows: Vec::new(),
             pace: LivePace::new(look.engine.settings().profile.live),
             begun: Instant::now(),

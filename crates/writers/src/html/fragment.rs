@@ -15,6 +15,7 @@ use streamfmt_core::writer::{Wants, Writer};
 
 use super::contents::Contents;
 use super::highlights::Highlights;
+use super::raw_lines::short_line;
 
 /// The most bytes of the fold of a sub-agent. A longer one continues in another row.
 const MAX_NEST: usize = 1 << 20;
@@ -241,7 +242,13 @@ fn row_of(page: &Html, node: &Node) -> HtmlRow {
         depth: depth(node),
         revision: Some(node.revision),
         is_open: false,
-        html: written(|out| page.write(node, out)),
+        html: written(|out| match short_line(node) {
+            // It stands with others there, whose spaces before the text mean something.
+            Some(text) if text.starts_with(char::is_whitespace) => {
+                page.raw_line_alone(&node.entry, text, out)
+            }
+            _ => page.write(node, out),
+        }),
     }
 }
 

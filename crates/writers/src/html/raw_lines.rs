@@ -62,6 +62,14 @@ impl Html {
         }
     }
 
+    /// Writes a raw line as a block of its own.
+    pub(super) fn raw_line_alone(&self, entry: &Entry, text: &str, out: &mut HtmlOut<'_>) {
+        let anchor = super::begin_entry(entry, &[super::class_of(entry)], out);
+        out.within("<pre tabindex=\"0\"><code>", text, "</code></pre>");
+        self.time(entry, &anchor, out);
+        out.raw("</div>\n");
+    }
+
     /// Ends the block, or writes the line that was held back.
     pub(super) fn end_raw_lines(&mut self, out: &mut HtmlOut<'_>) {
         match std::mem::take(&mut self.raw) {
