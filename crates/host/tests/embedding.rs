@@ -332,7 +332,7 @@ fn problems_name_what_the_host_wrote_and_files_their_path() {
         (
             builder().plugin("none.lua"),
             "plugin none.lua: ",
-            ProblemKind::Unreadable,
+            if cfg!(feature = "lua") { ProblemKind::Unreadable } else { ProblemKind::Unsupported },
             chosen(RunChoice::Plugin),
         ),
         (
