@@ -245,7 +245,7 @@ fn row_of(page: &Html, node: &Node) -> HtmlRow {
         html: written(|out| match short_line(node) {
             // It stands with others there, whose spaces before the text mean something.
             Some(text) if text.starts_with(char::is_whitespace) => {
-                page.raw_line_alone(&node.entry, text, out)
+                page.raw_line_alone(&node.entry, text, out);
             }
             _ => page.write(node, out),
         }),
