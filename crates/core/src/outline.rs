@@ -16,6 +16,7 @@
 
 mod agents;
 mod answer;
+mod changes;
 mod document;
 mod group;
 mod head;
@@ -31,6 +32,7 @@ use crate::item::{Action, Id, Kind, TurnStep};
 use crate::session::Map;
 
 pub use self::agents::Subagent;
+pub(crate) use self::changes::Changes;
 pub use self::document::{Document, EntryChange, Update};
 pub use self::group::Group;
 pub use self::head::DocumentHead;
@@ -63,6 +65,16 @@ pub enum DocumentPart {
 }
 
 impl DocumentPart {
+    /// Its nodes, without copies of nodes of earlier parts.
+    pub fn into_nodes(self) -> Vec<Node> {
+        match self {
+            Self::Node(node) => vec![node],
+            Self::Enter(nest) => nest.node.into_iter().map(|node| *node).collect(),
+            Self::Leave => Vec::new(),
+            Self::Notices(nodes) | Self::Answer(Answer { nodes, .. }) => nodes,
+        }
+    }
+
     /// Its nodes.
     pub(crate) fn nodes_mut(&mut self) -> &mut [Node] {
         match self {
@@ -299,13 +311,7 @@ impl Outline {
         }
         end.release(Release::All, &mut parts);
         end.finish(&mut parts);
-        let nodes_of = |part| match part {
-            DocumentPart::Node(node) => vec![node],
-            DocumentPart::Enter(nest) => nest.node.into_iter().map(|node| *node).collect(),
-            DocumentPart::Leave => Vec::new(),
-            DocumentPart::Notices(nodes) | DocumentPart::Answer(Answer { nodes, .. }) => nodes,
-        };
-        parts.into_iter().flat_map(nodes_of).collect()
+        parts.into_iter().flat_map(DocumentPart::into_nodes).collect()
     }
 
     /// Sets whether turns end with an outcome: in a stream, not in a history.

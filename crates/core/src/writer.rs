@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::outline::{Answer, DocumentHead, DocumentPart, Nest, Node};
+use crate::outline::{Answer, DocumentHead, DocumentPart, Nest, Node, OutlineOptions};
+use crate::profile::{Pairs, Profile};
 
 /// Writes the nodes of a document in one output format. It never sees items.
 ///
@@ -139,6 +140,27 @@ pub struct Wants {
     pub agents: bool,
     /// The order of the entries.
     pub order: Order,
+}
+
+impl Wants {
+    /// The stages of the outline for a writer with these wants. `may_wait`: whether a call may wait for its result.
+    pub fn outline(self, profile: &Profile, may_wait: bool) -> OutlineOptions {
+        let pairs = match (self.order, profile.layout.pairs) {
+            (Order::Completion, _) | (_, Pairs::Never) => false,
+            (Order::Paired, _) | (_, Pairs::Always) => true,
+            // Bare output keeps the order of completion.
+            (Order::Chosen, Pairs::Auto) => may_wait && !profile.layout.bare,
+        };
+        OutlineOptions {
+            pairs,
+            nests: self.nests,
+            answer: self.answer,
+            names: self.names,
+            only_answer: profile.filter.is_answer_alone(),
+            agents: self.agents,
+            notices: self.notices,
+        }
+    }
 }
 
 /// The order in which a writer gets entries.

@@ -17,7 +17,7 @@ use streamfmt::core::contract::{write_item, write_update};
 use streamfmt::core::entry::{Block, Entry, Line, View};
 use streamfmt::core::formatter::{FormatError, Formatter, Verdict};
 use streamfmt::core::item::{Action, Item, Kind};
-use streamfmt::core::outline::{Document, Node};
+use streamfmt::core::outline::{Document, DocumentPart, Node, OutlineOptions};
 use streamfmt::core::pipeline::{EntryChange, Output, Pipeline, Setup, Update};
 use streamfmt::core::profile::Detail;
 use streamfmt::core::session::Session;
@@ -84,7 +84,9 @@ fn updates_read_back_are_the_same() {
         pipeline.finish(&mut String::new()).unwrap();
         take(&mut pipeline);
         let order = |document: &Document| -> Vec<String> {
-            document.nodes().iter().map(|node| node.entry.id.to_string()).collect()
+            let options = OutlineOptions { pairs: true, nests: true, ..OutlineOptions::default() };
+            let nodes = document.parts(options).into_iter().flat_map(DocumentPart::into_nodes);
+            nodes.map(|node| node.entry.id.to_string()).collect()
         };
         assert_eq!(order(&here), order(&there), "{name}");
     }

@@ -14,7 +14,7 @@ use streamfmt::Engine;
 use streamfmt::core::entry::{Block, Entry};
 use streamfmt::core::formatter::{Accumulator, FormatError, Formatter, PluginFormatter, Verdict};
 use streamfmt::core::item::{Item, Kind};
-use streamfmt::core::outline::Document;
+use streamfmt::core::outline::{Document, DocumentPart, OutlineOptions};
 use streamfmt::core::pipeline::{Output, Pipeline, Setup};
 use streamfmt::core::profile::DrawnRecords;
 use streamfmt::core::session::Session;
@@ -149,11 +149,8 @@ fn outline(document: &Document) -> Vec<String> {
         let body: Vec<String> = body.collect();
         [title, body.join("|")].join("|").trim_matches('|').to_owned()
     };
-    let nodes = document.nodes();
-    nodes
-        .iter()
-        .map(|node| format!("{}{}", "  ".repeat(node.entry.level.into()), said(&node.entry)))
-        .collect()
+    let nodes = document.parts(OutlineOptions::default()).into_iter().flat_map(DocumentPart::into_nodes);
+    nodes.map(|node| format!("{}{}", "  ".repeat(node.entry.level.into()), said(&node.entry))).collect()
 }
 
 const DRAWN: &[&str] = &[

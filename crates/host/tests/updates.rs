@@ -369,37 +369,6 @@ fn a_question_in_a_history_waits_since_its_time_until_it_is_answered() {
 }
 
 #[test]
-fn who_joins_late_gets_the_document_and_goes_on_from_a_revision() {
-    let engine = engine("full");
-    for recording in recordings() {
-        for (name, bytes) in recording.forms() {
-            let mut pipeline = updating(&engine);
-            let (mut here, mut late, mut revision) = (Document::default(), Document::default(), 0);
-            let lines: Vec<&[u8]> = bytes.split_inclusive(|&byte| byte == b'\n').collect();
-            let mut catch_up = |here: &Document, is_now: bool| {
-                if is_now {
-                    late.apply(here.since(revision));
-                    revision = here.revision();
-                }
-                let entries = |document: &Document| -> Vec<Entry> { document.entries().cloned().collect() };
-                let (mut one, mut other) = (entries(here), entries(&late));
-                one.sort_by(|a, b| a.id.as_str().cmp(b.id.as_str()));
-                other.sort_by(|a, b| a.id.as_str().cmp(b.id.as_str()));
-                assert!(!is_now || one == other, "{name} at {revision}");
-            };
-            for (number, line) in lines.iter().enumerate() {
-                pipeline.push(line, &mut String::new()).unwrap();
-                here.apply(pipeline.take_updates());
-                catch_up(&here, number % 5 == 4 || number + 1 == lines.len());
-            }
-            pipeline.finish(&mut String::new()).unwrap();
-            here.apply(pipeline.take_updates());
-            catch_up(&here, true);
-        }
-    }
-}
-
-#[test]
 fn ids_that_are_masked_stay_apart_and_lead_to_each_other() {
     let redaction = Redaction::secrets();
     let builder = Engine::builder().dialect("claude").writer("json").profile("full").redact(&redaction);

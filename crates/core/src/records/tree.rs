@@ -164,6 +164,16 @@ impl RecordTree {
         self.nodes.get(number)
     }
 
+    /// The number of the node that came last.
+    pub fn last_node(&self) -> usize {
+        self.nodes.len().saturating_sub(1)
+    }
+
+    /// Marks a node as changed.
+    pub fn touch(&mut self, number: usize) {
+        self.changed.insert(number);
+    }
+
     /// The numbers of the nodes that have changed since the last call and whose parents have come, parents first, each with its level.
     pub fn take_changed(&mut self) -> Vec<(usize, u16)> {
         let changed = std::mem::take(&mut self.changed).into_iter();

@@ -174,11 +174,12 @@ impl Shown {
             return;
         }
         text.extend([gap, step, ": ", &changes.join(", "), "\n"]);
-        if let Output::Entries { mut writer, .. } = engine.apart().setup().output {
+        let Setup { profile, output, .. } = engine.apart().setup();
+        if let Output::Entries { mut writer, .. } = output {
             // Writing to a string can't fail.
             let _ = writer.begin(text);
-            for node in self.0.nodes() {
-                let _ = writer.node(&node, text);
+            for part in self.0.parts(writer.wants().outline(&profile, true)) {
+                let _ = part.write(&mut *writer, text);
             }
             let _ = writer.end(text);
         }

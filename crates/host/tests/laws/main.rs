@@ -9,6 +9,7 @@
 //! - no character of a reply disappears, unless it formats something;
 //! - whatever plugins and rules say, each item is shown with content or counted, and what they aren't about stays;
 //! - what is masked in the end is never shown while it grows;
+//! - the fold of all changes is the document that is written, whenever they are taken;
 //! - every item has an id and a place of its own, and is counted once, as shown or as hidden;
 //! - an observer sees every item once, in order, and changes no output;
 //! - what becomes of a line of a known type is listed, and what each version of an agent writes.
@@ -20,8 +21,10 @@ mod chunks;
 mod counts;
 #[cfg(feature = "lua")]
 mod custom;
+mod folded;
 mod generated;
 mod histories;
+mod inputs;
 #[cfg(feature = "lua")]
 mod margin;
 mod masked;

@@ -8,7 +8,7 @@ use streamfmt::core::item::Item;
 use streamfmt::core::observer::Observer;
 use streamfmt::core::outline::Node;
 use streamfmt::core::session::Session;
-use streamfmt::core::writer::Writer;
+use streamfmt::core::writer::{Wants, Writer};
 
 /// Passes on every item.
 pub(crate) struct Witness(pub(crate) Sender<Item>);
@@ -25,5 +25,18 @@ pub(crate) struct Drawn(pub(crate) Sender<Entry>);
 impl Writer for Drawn {
     fn node(&mut self, node: &Node, _: &mut dyn fmt::Write) -> fmt::Result {
         node.entries().try_for_each(|entry| self.0.send(entry.clone()).map_err(|_| fmt::Error))
+    }
+}
+
+/// Passes on every node, in the order that a writer with these wants gets.
+pub(crate) struct Placed(pub(crate) Wants, pub(crate) Sender<Node>);
+
+impl Writer for Placed {
+    fn wants(&self) -> Wants {
+        self.0
+    }
+
+    fn node(&mut self, node: &Node, _: &mut dyn fmt::Write) -> fmt::Result {
+        self.1.send(node.clone()).map_err(|_| fmt::Error)
     }
 }

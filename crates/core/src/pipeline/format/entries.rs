@@ -9,7 +9,7 @@ use crate::contract::write_item;
 use crate::entry::{Block, Entry, View, any_block};
 use crate::formatter::{Observation, PluginFormatter, Presentation};
 use crate::item::{Fact, Id, Item, Kind, TurnStep};
-use crate::outline::{DocumentPart, Nest, Node, Outline, OutlineOptions, Relation, TitleOf};
+use crate::outline::{Changes, DocumentPart, Nest, Node, Outline, OutlineOptions, Relation, TitleOf};
 use crate::pipeline::Output;
 use crate::pipeline::change_context::ChangeContext;
 use crate::pipeline::growing::TextEnd;
@@ -17,14 +17,12 @@ use crate::pipeline::head::HeadNotes;
 use crate::pipeline::heading::WaitingHeading;
 use crate::pipeline::result_of_call::self_contained;
 use crate::pipeline::text_sink::TextSink;
-use crate::pipeline::update::PendingUpdates;
 use crate::pipeline::write::OutputWriter;
-use crate::profile::{Pairs, Profile};
+use crate::profile::Profile;
 use crate::redact::Redactor;
 use crate::report::{Report, count};
 use crate::session::{Map, Session, SessionId};
 use crate::text::Text;
-use crate::writer::Order;
 
 use super::chain::{FormatterChain, HidingRule, OutputKind};
 use super::whole_records::ReplacedRecord;
@@ -73,7 +71,9 @@ pub(in super::super) struct EntryStage {
     /// The shown ends of growing texts, by the ids of their items.
     pub(in super::super) growing_texts: Map<Id, TextEnd>,
     /// The changes that weren't taken yet, for a sink that can change what it shows.
-    pub(in super::super) updates: PendingUpdates,
+    pub(in super::super) updates: Changes,
+    /// 1 once the input has ended: in revisions, its end counts as one more line.
+    pub(in super::super) end_lines: u64,
 }
 
 impl EntryStage {
@@ -89,9 +89,13 @@ impl EntryStage {
         let wants_head = matches!(output_kind, OutputKind::Writer(wants) if wants.head);
         let mut chain = FormatterChain::new(profile, output_kind, formatters, setup.presentation);
         chain.redactor.iter_mut().filter(|_| setup.lists_finds).for_each(Redactor::list_finds);
+        let outline = match output_kind {
+            OutputKind::Writer(wants) => wants.outline(&chain.profile, setup.may_wait),
+            _ => OutlineOptions::default(),
+        };
         Self {
             setup,
-            outline: Outline::new(shape(&chain.profile, output_kind, setup.may_wait)),
+            outline: Outline::new(outline),
             parts: Vec::new(),
             document,
             has_changed: false,
@@ -104,7 +108,8 @@ impl EntryStage {
             report: Report::default(),
             has_begun: false,
             growing_texts: Map::default(),
-            updates: PendingUpdates::new(setup.budget),
+            updates: Changes::new(setup.budget),
+            end_lines: 0,
         }
     }
 
@@ -516,29 +521,9 @@ impl EntryStage {
             redactor.take_counts();
             self.report.finds = redactor.take_finds();
         }
-        self.updates.is_ended = true;
+        self.end_lines = 1;
         self.writer.end(context.session.facts().agent.as_deref(), context.out);
         self.report.left_out = self.writer.left_out();
-    }
-}
-
-/// The options of the outline, for this profile and this output.
-fn shape(profile: &Profile, output_kind: OutputKind, may_wait: bool) -> OutlineOptions {
-    let OutputKind::Writer(wants) = output_kind else { return OutlineOptions::default() };
-    let pairs = match (wants.order, profile.layout.pairs) {
-        (Order::Completion, _) | (_, Pairs::Never) => false,
-        (Order::Paired, _) | (_, Pairs::Always) => true,
-        // Bare output keeps the order of completion.
-        (Order::Chosen, Pairs::Auto) => may_wait && !profile.layout.bare,
-    };
-    OutlineOptions {
-        pairs,
-        nests: wants.nests,
-        answer: wants.answer,
-        names: wants.names,
-        only_answer: profile.filter.is_answer_alone(),
-        agents: wants.agents,
-        notices: wants.notices,
     }
 }
 

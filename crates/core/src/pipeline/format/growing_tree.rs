@@ -8,7 +8,7 @@ use crate::item::{Id, Item, Kind};
 use crate::json::Record;
 use crate::profile::DrawnRecords;
 use crate::records::{Placement, RecordMisfit, RecordTree, TreeNode};
-use crate::session::Session;
+use crate::session::{Map, Session};
 use crate::text::Text;
 
 /// How many records one accumulator gets at most.
@@ -27,6 +27,8 @@ pub(super) struct GrowingTree {
     line: u64,
     /// The id, the place and the JSON of each record that was added, in the order in which they came.
     pub(super) log: Vec<(Id, u32, Record)>,
+    /// The nodes that came from a growing reply and may be taken back with it: by the ids of their records.
+    early: Map<Id, usize>,
 }
 
 impl GrowingTree {
@@ -43,7 +45,15 @@ impl GrowingTree {
             DrawnRecords::Accumulator(name) => (RecordTree::default(), Some(accumulator_of(name)?)),
         };
         let (root, thread) = (first.id.clone(), first.parent.clone());
-        Some(Self { tree, accumulator, root, thread, line: first.line, log: Vec::new() })
+        Some(Self {
+            tree,
+            accumulator,
+            root,
+            thread,
+            line: first.line,
+            log: Vec::new(),
+            early: Map::default(),
+        })
     }
 
     /// An item in the thread of the tree: a record that was added, a node, or the whole tree.
@@ -70,6 +80,23 @@ impl GrowingTree {
         };
         self.log.push((item.id.clone(), item.place, record));
         Ok(placed)
+    }
+
+    /// Notes that the record of the last node is one of a growing reply.
+    pub(super) fn note_early(&mut self, record: &Id) {
+        self.early.insert(record.clone(), self.tree.last_node());
+    }
+
+    /// Notes that the reply with this record is complete: its node is shown as such.
+    pub(super) fn confirm(&mut self, record: &Id) {
+        if let Some(number) = self.early.swap_remove(record) {
+            self.tree.touch(number);
+        }
+    }
+
+    /// Whether a node may be taken back.
+    pub(super) fn is_early(&self, node: &Id) -> bool {
+        self.early.contains_key(node)
     }
 
     /// The records as JSON, shown if the accumulator shows nothing: no record may be lost.

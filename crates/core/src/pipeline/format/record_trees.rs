@@ -164,6 +164,12 @@ impl FormatStage {
         let is_full = growing.len() >= MAX_REPLIES && !growing.contains_key(id);
         let Some(reply) = session.open_item(id).filter(|_| !is_full) else { return };
         let placed = self.add(item, session);
+        let last = self.trees.threads.get_mut(&item.parent).and_then(VecDeque::back_mut);
+        if placed == Ok(PlacedRecord::Node)
+            && let Some(tree) = last
+        {
+            tree.note_early(&item.id);
+        }
         let passages = self.trees.growing.entry(id.clone()).or_default();
         if placed.is_ok()
             && let Some(passage) = passages.before(item, line, reply)
@@ -185,7 +191,11 @@ impl FormatStage {
         let after = self.entries.begin_apart(item, context);
         let is_same = |before: &Record| item.record.as_ref().is_some_and(|now| now.text() == before.text());
         let placed = match reply.before.known.swap_remove(&item.id) {
-            Some((before, placed)) if is_same(&before) => placed,
+            Some((before, placed)) if is_same(&before) => {
+                let trees = self.trees.threads.get_mut(&item.parent);
+                trees.into_iter().flatten().for_each(|tree| tree.confirm(&item.id));
+                placed
+            }
             Some(_) => {
                 // From here on the text differs from the one that grew.
                 let others = std::mem::take(&mut reply.before.known);
@@ -452,6 +462,7 @@ impl EntryStage {
         }
         for (number, level) in changed {
             match self.chain.node_entry(tree, number, level, session) {
+                Ok(entry) if tree.is_early(&entry.id) => self.updates.put_growing(entry),
                 Ok(entry) => self.updates.put(entry),
                 // What the accumulator showed before no longer holds.
                 Err(_) if tree.accumulator.is_some() => self.updates.take_back(&tree.root),
