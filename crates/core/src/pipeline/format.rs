@@ -9,14 +9,14 @@ mod whole_records;
 
 use std::fmt;
 
-use crate::item::{Item, Kind};
+use crate::item::Kind;
 use crate::json::Record;
 use crate::profile::Profile;
 use crate::session::SessionChange;
 
 use super::Output;
 use super::change_context::ChangeContext;
-use record_trees::RecordTrees;
+use record_trees::RecordStage;
 use whole_records::ReplacedRecord;
 
 pub(super) use chain::EntryResult;
@@ -25,23 +25,25 @@ pub(super) use entries::{EntryStage, OutputSetup};
 /// One output, from items to text. It decides how an item is shown: by a formatter that replaces the whole record, in a tree of
 /// records, or as an entry of its own.
 pub(super) struct FormatStage {
+    /// Takes the items that are shown in trees.
+    pub(super) records: RecordStage,
+    /// Takes all others.
     pub(super) entries: EntryStage,
-    trees: RecordTrees,
     /// The current record, if a formatter shows the record in place of its items.
     replaced: Option<Box<ReplacedRecord>>,
 }
 
 impl FormatStage {
     pub(super) fn new(entries: EntryStage) -> Self {
-        let mut stage = Self { entries, trees: RecordTrees::default(), replaced: None };
-        stage.draw_records();
-        stage
+        let mut records = RecordStage::default();
+        records.draw(&entries.chain.profile);
+        Self { records, entries, replaced: None }
     }
 
     /// Replaces the profile and the output, before anything is written.
     pub(super) fn settle(&mut self, profile: Profile, output: Output) {
         self.entries.settle(profile, output);
-        self.draw_records();
+        self.records.draw(&self.entries.chain.profile);
     }
 
     /// See [`super::Pipeline::replace`].
@@ -53,67 +55,48 @@ impl FormatStage {
         context: &mut ChangeContext<'_>,
     ) -> fmt::Result {
         let replaced = self.entries.replace(profile, output, is_writer_replaced, context);
-        self.draw_records();
+        self.records.draw(&self.entries.chain.profile);
         replaced
     }
 
     pub(super) fn take(&mut self, change: &SessionChange<'_>, context: &mut ChangeContext<'_>) {
-        match change {
-            SessionChange::Complete(item) => self.complete(item, context),
-            SessionChange::Hidden(item) => {
-                self.entries.growing_texts.swap_remove(&item.id);
-                self.entries.hidden_item(item, context);
-            }
-            SessionChange::Repeated(item) => {
-                self.entries.report.repeated += 1;
-                self.show_repeated(item, context);
-            }
-            SessionChange::Grew(id) => {
-                if self.replaced.is_none() {
-                    self.entries.grow(id, context.session);
-                }
-            }
-            SessionChange::Dropped(id) => {
-                self.entries.report.dropped += 1;
-                self.forget_passages(id);
-                self.entries.take_back(id);
-            }
-            SessionChange::Retracted(id) => {
-                self.take_back_record(id, context.session);
-                self.entries.take_back(id);
-            }
-            SessionChange::Record { item, reply, line, is_early: true } => {
-                if self.draws_trees() {
-                    self.grow_tree(item, reply, line, context.session);
-                } else if self.replaced.is_none() {
-                    self.entries.early_record(item, context.session);
-                }
-            }
-            SessionChange::Record { item, line, is_early: false, .. } => self.record(item, line, context),
-            SessionChange::Waits(call) => self.entries.wait(call, context.session),
-            SessionChange::RecordsEnd(_) => self.end_passages(context),
+        let Self { records, entries, replaced } = self;
+        if let SessionChange::Complete(item) | SessionChange::Hidden(item) = change {
+            entries.growing_texts.swap_remove(&item.id);
         }
-    }
-
-    fn complete(&mut self, item: &Item, context: &mut ChangeContext<'_>) {
-        self.entries.growing_texts.swap_remove(&item.id);
-        if !self.begin_passages(item, context) {
-            self.item(item, context);
-        }
-        if let (true, Kind::Result, Some(call)) = (self.entries.takes_updates(), item.kind, &item.call) {
-            self.entries.updates.answer(call);
-        }
-    }
-
-    /// Shows a complete item.
-    fn item(&mut self, item: &Item, context: &mut ChangeContext<'_>) {
-        if self.draws_trees() && self.take_fence(item, context) {
+        if records.take(change, replaced.is_some(), entries, context) {
             return;
         }
-        if item.kind == Kind::Record && self.adds_records() {
-            self.own_record(item, context);
-        } else {
-            self.entries.item(item, self.replaced.as_deref_mut(), context);
+        match change {
+            SessionChange::Complete(item) => {
+                entries.item(item, replaced.as_deref_mut(), context);
+                if let (true, Kind::Result, Some(call)) = (entries.takes_updates(), item.kind, &item.call) {
+                    entries.updates.answer(call);
+                }
+            }
+            SessionChange::Hidden(item) => entries.hidden_item(item, context),
+            SessionChange::Repeated(item) => {
+                entries.report.repeated += 1;
+                if let Some(replaced) = replaced
+                    && let Ok(entry) = replaced.entry_again(item, &mut entries.chain, context.session)
+                {
+                    entries.show(entry, context);
+                }
+            }
+            SessionChange::Grew(id) if replaced.is_none() => entries.grow(id, context.session),
+            SessionChange::Dropped(id) => {
+                entries.report.dropped += 1;
+                entries.take_back(id);
+            }
+            SessionChange::Retracted(id) => entries.take_back(id),
+            SessionChange::Record { item, is_early: true, .. } if replaced.is_none() => {
+                entries.early_record(item, context.session);
+            }
+            SessionChange::Record { item, is_early: false, .. } => {
+                entries.item(item, replaced.as_deref_mut(), context);
+            }
+            SessionChange::Waits(call) => entries.wait(call, context.session),
+            SessionChange::Grew(_) | SessionChange::Record { .. } | SessionChange::RecordsEnd(_) => {}
         }
     }
 
@@ -131,7 +114,8 @@ impl FormatStage {
         self.end_record(context);
         if self.entries.chain.reads_frames() {
             self.entries.begin(context);
-            self.replace_record(line, record, node, context.session);
+            let chain = &mut self.entries.chain;
+            self.replaced = ReplacedRecord::of(line, record, node, chain, context.session);
         }
     }
 
@@ -148,7 +132,7 @@ impl FormatStage {
     pub(super) fn end(&mut self, is_run: bool, context: &mut ChangeContext<'_>) {
         self.entries.report.open_calls = context.session.open_calls();
         self.entries.show_heading(context);
-        self.end_trees(context);
+        self.records.end(&mut self.entries, context);
         self.entries.end(is_run, context);
     }
 }

@@ -34,9 +34,9 @@ pub struct OpenAgent {
 impl FormatStage {
     /// See [`super::Pipeline::open_nodes`].
     pub(super) fn open_nodes(&mut self, session: &Session) -> OpenNodes {
-        let mut growing = self.open_entries(session);
+        let mut growing = self.records.open_entries(&mut self.entries, session);
         for item in session.growing_items() {
-            let item = self.growing_passage(&item);
+            let item = self.records.growing_passage(&item);
             growing.extend(self.entries.growing_entry(&item, session).ok());
         }
         let revision = self.entries.revision();

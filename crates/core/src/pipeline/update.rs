@@ -8,10 +8,10 @@ use super::format::{EntryStage, FormatStage};
 impl FormatStage {
     /// See [`super::Pipeline::take_updates`].
     pub(super) fn take_updates(&mut self, session: &Session) -> Vec<Update> {
-        self.put_trees(session);
+        self.records.put_changed(&mut self.entries, session);
         for id in self.entries.updates.take_grown() {
             let Some(item) = session.growing(&id) else { continue };
-            let item = self.growing_passage(&item);
+            let item = self.records.growing_passage(&item);
             match self.entries.growing_entry(&item, session) {
                 Ok(entry) => self.entries.updates.put_growing(entry),
                 Err(_) => self.entries.updates.hide(&item.id),
@@ -22,7 +22,9 @@ impl FormatStage {
 
     /// Whether something has grown since updates were taken.
     pub(super) fn has_grown(&self) -> bool {
-        self.entries.updates.has_grown() || self.entries.has_grown || self.has_changed_trees()
+        self.entries.updates.has_grown()
+            || self.entries.has_grown
+            || self.entries.takes_updates() && self.records.has_changed()
     }
 }
 

@@ -119,7 +119,7 @@ impl EntryStage {
     }
 
     /// Whether the output takes updates.
-    pub(super) fn takes_updates(&self) -> bool {
+    pub(in super::super) fn takes_updates(&self) -> bool {
         matches!(self.chain.output_kind, OutputKind::Updates)
     }
 

@@ -3,13 +3,17 @@
 use std::sync::Arc;
 
 use crate::entry::{Block, View};
-use crate::formatter::{Accumulator, Formatter};
-use crate::item::{Id, Item, Kind};
+use crate::formatter::{Accumulator, Formatter, Verdict};
+use crate::item::{Fact, Id, Item, Kind, Status};
 use crate::json::Record;
+use crate::pipeline::change_context::ChangeContext;
 use crate::profile::DrawnRecords;
 use crate::records::{Placement, RecordMisfit, RecordTree, TreeNode};
 use crate::session::{Map, Session};
 use crate::text::Text;
+
+use super::chain::{EntryResult, FormatterChain, OutputKind};
+use super::entries::EntryStage;
 
 /// How many records one accumulator gets at most.
 const MAX_RECORDS: usize = 250_000;
@@ -94,11 +98,6 @@ impl GrowingTree {
         }
     }
 
-    /// Whether a node may be taken back.
-    pub(super) fn is_early(&self, node: &Id) -> bool {
-        self.early.contains_key(node)
-    }
-
     /// The records as JSON, shown if the accumulator shows nothing: no record may be lost.
     pub(super) fn plain(&self) -> View {
         let lines: Vec<&str> = self.log.iter().map(|(.., record)| record.text()).collect();
@@ -126,5 +125,107 @@ impl GrowingTree {
         let name = &self.tree.schema().name;
         let end = self.missing_end().map(|end| format!("the {name} isn't complete: there is no `{end}`"));
         orphans.into_iter().chain(end)
+    }
+
+    /// Adds the changed nodes to the updates, if the output takes updates.
+    pub(super) fn put_changed(&mut self, next: &mut EntryStage, session: &Session) {
+        let changed = self.tree.take_changed();
+        if !next.takes_updates() {
+            return;
+        }
+        for (number, level) in changed {
+            match self.entry(number, level, &mut next.chain, session) {
+                Ok(entry) if self.early.contains_key(&entry.id) => next.updates.put_growing(entry),
+                Ok(entry) => next.updates.put(entry),
+                // What the accumulator showed before no longer holds.
+                Err(_) if self.accumulator.is_some() => next.updates.take_back(&self.root),
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Shows the nodes of the tree, which has ended. A sink that takes updates already shows most of them.
+    pub(super) fn show(&mut self, next: &mut EntryStage, context: &mut ChangeContext<'_>) {
+        let nodes: Vec<(usize, u16)> = self.tree.walk().collect();
+        for (number, level) in nodes {
+            let is_lost = self.tree.node(number).is_some_and(|node| node.level.is_none());
+            let is_news = is_lost || level == 0 && !self.tree.is_complete();
+            if next.takes_updates() && !is_news {
+                continue;
+            }
+            if let Ok(mut entry) = self.entry(number, level, &mut next.chain, context.session) {
+                if entry.status == Status::Open {
+                    let is_cut_short = is_lost || self.missing_end().is_some();
+                    entry.status = if is_cut_short { Status::Cancelled } else { Status::Done };
+                }
+                next.show(entry, context);
+            }
+        }
+    }
+
+    /// Makes an item of the whole tree, with the tree as JSON.
+    pub(super) fn whole_item(&mut self, chain: &mut FormatterChain) -> Item {
+        let place = self.tree.node(0).map_or(0, |node| node.place);
+        let json = match &mut self.accumulator {
+            None => Ok(Some(self.tree.json())),
+            Some(accumulator) => accumulator.json(),
+        };
+        let json = json.unwrap_or_else(|error| {
+            chain.failures.insert(error.message);
+            None
+        });
+        chain.note_failures();
+        let json = json.and_then(|json| Record::from_line(json).ok());
+        let mut item = self.item(&Id::below(self.root.as_str(), "tree"), place, json.as_ref());
+        item.data.extend(json.map(|json| ("tree", Fact::Node(json.root().node()))));
+        if self.missing_end().is_some() {
+            item.status = Status::Cancelled;
+        }
+        item
+    }
+
+    /// Formats a node. The error is the rule that hides it.
+    pub(super) fn entry(
+        &mut self,
+        number: usize,
+        level: u16,
+        chain: &mut FormatterChain,
+        session: &Session,
+    ) -> EntryResult {
+        let node = self.tree.node(number).ok_or("record")?;
+        let mut item = self.item(&node.id, node.place, Some(&node.record));
+        item.data.push(("value", Fact::Node(node.record.root().node())));
+        item.data.push(("tree_level", Fact::Int(level.into())));
+        chain.admits(&item)?;
+        let is_open = level == 0 && (node.level.is_none() || !self.tree.is_complete());
+        // A writer that shows sub-agents must know whose tree it is; it draws the tree by levels.
+        let is_drawn = matches!(chain.output_kind, OutputKind::Writer(wants) if wants.agents || wants.nests);
+        let parent = node.parent().filter(|_| !is_drawn).and_then(|parent| self.tree.node(parent));
+        let parent = parent.map(|parent| parent.id.clone());
+        let view = chain.view_or(&item, session, |chain| self.view(number, chain, session));
+        let mut entry = chain.entry_of(&item, view.ok_or("record")?, session);
+        entry.level = level;
+        if is_open {
+            entry.status = Status::Open;
+        }
+        entry.parent = parent.or(entry.parent);
+        Ok(entry)
+    }
+
+    /// The view of a node that no formatter decides; `None` hides it.
+    fn view(&mut self, number: usize, chain: &mut FormatterChain, session: &Session) -> Option<View> {
+        let Some(accumulator) = &mut self.accumulator else {
+            return (chain.presentation.node)(&self.tree, self.tree.node(number)?);
+        };
+        let verdict = accumulator.view(session).unwrap_or_else(|error| {
+            chain.failures.extend(chain.is_counting.then_some(error.message));
+            Verdict::Pass
+        });
+        chain.note_failures();
+        match verdict {
+            Verdict::Show(view) => Some(view),
+            Verdict::Hide => None,
+            Verdict::Pass => Some(self.plain()),
+        }
     }
 }

@@ -4,11 +4,9 @@ use crate::entry::{Entry, View};
 use crate::formatter::Verdict;
 use crate::item::{Item, Kind};
 use crate::json::Record;
-use crate::pipeline::change_context::ChangeContext;
 use crate::session::Session;
 
-use super::FormatStage;
-use super::chain::FormatterChain;
+use super::chain::{EntryResult, FormatterChain};
 
 /// A record that a formatter shows in place of its items.
 pub(super) struct ReplacedRecord {
@@ -22,9 +20,15 @@ pub(super) struct ReplacedRecord {
     has_items: bool,
 }
 
-impl FormatStage {
-    /// Asks the formatters whether they show a record in place of its items.
-    pub(super) fn replace_record(&mut self, line: u64, record: &Record, node: u32, session: &Session) {
+impl ReplacedRecord {
+    /// Asks the formatters whether they show a record in place of its items. `node` is the event in it.
+    pub(super) fn of(
+        line: u64,
+        record: &Record,
+        node: u32,
+        chain: &mut FormatterChain,
+        session: &Session,
+    ) -> Option<Box<Self>> {
         let mut frame = Item::new(format!("line-{line}/frame"), Kind::Unknown, line);
         // An element of an array becomes a separate record.
         frame.record = if node == record.root().node() {
@@ -32,10 +36,7 @@ impl FormatStage {
         } else {
             Record::from_line(record.value(node).raw().to_owned()).ok()
         };
-        if frame.record.is_none() {
-            return;
-        }
-        let chain = &mut self.entries.chain;
+        frame.record.as_ref()?;
         let view =
             chain.formatters.iter().find_map(|formatter| match formatter.frames()?.frame(&frame, session) {
                 Ok(Verdict::Show(view)) => Some(Some(view)),
@@ -43,28 +44,27 @@ impl FormatStage {
                 Ok(Verdict::Pass) | Err(_) => None,
             });
         chain.note_failures();
-        let replaced = |view| ReplacedRecord { frame, record: record.clone(), view, has_items: false };
-        self.replaced = view.map(replaced).map(Box::new);
+        Some(Box::new(Self { frame, record: record.clone(), view: view?, has_items: false }))
     }
 
-    /// Shows the view of the current record for an item that came again, if no other item has shown it. The entry has the id of the record.
-    pub(super) fn show_repeated(&mut self, item: &Item, context: &mut ChangeContext<'_>) {
-        let Some(replaced) = &mut self.replaced else { return };
-        let item = Item { id: replaced.frame.id.clone(), ..item.clone() };
-        if let Ok(entry) = replaced.entry(&item, &mut self.entries.chain, context.session) {
-            self.entries.show(entry, context);
-        }
+    /// The entry of an item that came again, if no other item has shown the record. It has the id of the record.
+    pub(super) fn entry_again(
+        &mut self,
+        item: &Item,
+        chain: &mut FormatterChain,
+        session: &Session,
+    ) -> EntryResult {
+        let item = Item { id: self.frame.id.clone(), ..item.clone() };
+        self.entry(&item, chain, session)
     }
-}
 
-impl ReplacedRecord {
     /// The entry of an item: the first admitted item of the record shows the record. The error is the rule that hides the item.
     pub(super) fn entry(
         &mut self,
         item: &Item,
         chain: &mut FormatterChain,
         session: &Session,
-    ) -> Result<Box<Entry>, &'static str> {
+    ) -> EntryResult {
         let is_of_record = item.record.as_ref().is_some_and(|record| record.original().is_same(&self.record));
         self.has_items |= is_of_record;
         chain.admits(item)?;
