@@ -8,6 +8,7 @@
 //!
 //! It uses no files, sockets, environment, clock, threads or randomness: callers pass bytes and the time.
 
+pub mod bounded;
 pub mod budget;
 pub mod clip;
 pub mod contract;

@@ -27,9 +27,9 @@ mod tail;
 use std::slice;
 use std::sync::Arc;
 
+use crate::bounded::Bounded;
 use crate::entry::{Entry, Line};
 use crate::item::{Action, Id, Kind, TurnStep};
-use crate::session::Map;
 
 pub use self::agents::Subagent;
 pub(crate) use self::changes::Changes;
@@ -218,7 +218,7 @@ struct NodePlacement {
     /// The calls of the open nests.
     inside: Vec<Id>,
     /// The last calls that started sub-agents.
-    starts: Map<Id, SubagentStart>,
+    starts: Bounded<Id, SubagentStart>,
     agents: AgentNumbers,
     replies: HeldReplies,
     tail: DocumentTail,
@@ -554,11 +554,10 @@ impl NodePlacement {
             }
         }
         if entry.kind == Kind::Call && entry.action == Some(Action::Delegate) {
-            if self.starts.len() == MAX_STARTS {
-                self.starts.shift_remove_index(0);
-            }
             let start = SubagentStart { parent: entry.parent.clone(), title: entry.view.title.clone() };
-            self.starts.entry(entry.id.clone()).or_insert(start);
+            if !self.starts.contains_key(&entry.id) {
+                self.starts.add(entry.id.clone(), start, MAX_STARTS);
+            }
         }
     }
 

@@ -19,6 +19,7 @@ use std::sync::Arc;
 use foldhash::fast::FixedState;
 use indexmap::IndexMap;
 
+use crate::bounded::Bounded;
 use crate::budget::Budget;
 use crate::event::{Event, Usage};
 use crate::item::{Action, Deed, Fact, FactRef, Id, Item, Kind, Status, Waiting};
@@ -111,7 +112,7 @@ pub struct Session {
     /// The records so far in open replies that contain braces, by the reply's id.
     records: Map<Id, EarlyRecords>,
     /// Complete items that were opened again. They are counted as repeated; their complete repetition, which may follow, isn't.
-    again: Map<Id, ()>,
+    again: Bounded<Id, ()>,
     calls: OpenCalls,
     waits: Waits,
     /// The hashes of the ids of complete items, each with the hash of the item's content.
@@ -119,7 +120,7 @@ pub struct Session {
     /// The scope outside of all calls.
     main: CallScope,
     /// The scopes of calls.
-    inside: Map<Id, CallScope>,
+    inside: Bounded<Id, CallScope>,
     /// The first place inside of a call that isn't remembered: if it was forgotten, the places below this may be taken.
     first_place: u32,
     /// The hashes of the main thread's replies that no outcome has repeated yet. Outcomes of several turns may come
@@ -355,10 +356,8 @@ impl Session {
         }
         if self.seen.get(item.id.hash()).is_some() {
             // It is complete already: this is a repetition, and so is the complete item that may follow.
-            if self.again.len() >= self.budget.open_items {
-                self.again.shift_remove_index(0);
-            }
-            if self.again.insert(item.id.clone(), ()).is_none() {
+            if !self.again.contains_key(&item.id) {
+                self.again.add(item.id.clone(), (), self.budget.open_items);
                 each(self, SessionChange::Repeated(&item));
             }
             return;
@@ -447,13 +446,13 @@ impl Session {
         if let Some(known) = self.inside.get_index_of(parent) {
             return &mut self.inside[known];
         }
-        let most = self.budget.parents;
-        if self.inside.len() >= most {
-            let forgotten = self.inside.drain(..most / 2).map(|(_, scope)| scope.places);
-            self.first_place = forgotten.fold(self.first_place, u32::max);
-        }
         let new = CallScope { depth: 1, places: self.first_place, ..CallScope::default() };
-        self.inside.entry(parent.clone()).or_insert(new)
+        let forgotten = self.inside.add(parent.clone(), new, self.budget.parents);
+        self.first_place =
+            forgotten.iter().fold(self.first_place, |first, (_, scope)| first.max(scope.places));
+        let scope = &mut self.inside[parent];
+        scope.places = self.first_place;
+        scope
     }
 
     /// Notes the last reply inside of `parent`.

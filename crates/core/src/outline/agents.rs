@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
+use crate::bounded::Bounded;
 use crate::clip::start_of;
 use crate::entry::{Entry, Line, Role};
 use crate::item::{Action, Id, Kind};
-use crate::session::Map;
 use crate::text::Text;
 
 use super::{TitleOf, title_or_id};
@@ -35,7 +35,7 @@ pub struct Subagent {
 #[derive(Clone, Debug, Default)]
 pub(super) struct AgentNumbers {
     /// The oldest first, so the last has the highest number.
-    known: Map<Id, Arc<Subagent>>,
+    known: Bounded<Id, Arc<Subagent>>,
 }
 
 impl AgentNumbers {
@@ -68,9 +68,6 @@ impl AgentNumbers {
             return known;
         }
         let title = title();
-        if self.known.len() == MAX_AGENTS {
-            self.known.shift_remove_index(0);
-        }
         let number = self.known.last().map_or(0, |(_, last)| last.number).saturating_add(1);
         let name = name(&title).map(|name| {
             let is_taken = self.known.values().any(|other| other.name.as_ref() == Some(&name));
@@ -78,7 +75,7 @@ impl AgentNumbers {
         });
         let outer = outer.and_then(|call| self.of(call));
         let agent = Arc::new(Subagent { number, name, title, outer });
-        self.known.insert(call.clone(), Arc::clone(&agent));
+        self.known.add(call.clone(), Arc::clone(&agent), MAX_AGENTS);
         agent
     }
 }

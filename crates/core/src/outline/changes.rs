@@ -1,9 +1,8 @@
 //! The changes of a document, for a sink that takes them: what it hasn't taken yet, and the calls that may still change.
 
-use std::collections::VecDeque;
-
 use indexmap::{IndexMap, IndexSet};
 
+use crate::bounded::Bounded;
 use crate::budget::Budget;
 use crate::entry::Entry;
 use crate::item::{Id, Kind, Status, Waiting};
@@ -31,7 +30,7 @@ pub(crate) struct Changes {
     /// Open items that the sink shows.
     growing: IndexSet<Id>,
     /// The hashes of calls that weren't shown as complete when their results came.
-    early: VecDeque<u64>,
+    early: Bounded<u64, ()>,
 }
 
 impl Changes {
@@ -84,7 +83,7 @@ impl Changes {
     }
 
     fn show(&mut self, entry: Box<Entry>, partial: bool) {
-        let answered = (entry.kind == Kind::Call).then(|| self.early.contains(&entry.id.hash()));
+        let answered = (entry.kind == Kind::Call).then(|| self.early.contains_key(&entry.id.hash()));
         self.change(EntryChange::Put { entry, partial, answered });
     }
 
@@ -92,10 +91,7 @@ impl Changes {
     pub(crate) fn answer(&mut self, call: &Id) {
         let is_shown = self.amend(call, |_, answered| *answered = Some(true));
         if !is_shown {
-            if self.early.len() == MAX_EARLY {
-                self.early.pop_front();
-            }
-            self.early.push_back(call.hash());
+            self.early.add(call.hash(), (), MAX_EARLY);
         }
     }
 

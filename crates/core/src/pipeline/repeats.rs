@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use crate::bounded::Bounded;
 use crate::dialect::{Decoder, Dialects, LineKey};
 use crate::frame::{Framer, Frames};
 use crate::item::Id;
@@ -24,7 +25,7 @@ pub(super) struct Repeats {
     files: OriginFiles,
     input: Repeat,
     /// The files of sub-agents that were begun last, by the calls that started them.
-    inside: Vec<(Id, Repeat)>,
+    inside: Bounded<Id, Repeat>,
 }
 
 /// The state of one file.
@@ -42,7 +43,7 @@ enum Repeat {
 impl Repeats {
     pub(super) fn new(find: Option<Origins>, dialects: Dialects, max_line: usize) -> Self {
         let files = OriginFiles { find, dialects, max_line, missed: 0 };
-        Self { files, input: Repeat::Start, inside: Vec::new() }
+        Self { files, input: Repeat::Start, inside: Bounded::default() }
     }
 
     /// Returns the session that a line repeats, or, for the first line of a file, the session whose lines follow. `parent`: the call whose
@@ -62,14 +63,10 @@ impl Repeats {
     }
 
     fn origin_inside(&mut self, decoder: &dyn Decoder, value: Value<'_>, call: &Id) -> Option<Arc<str>> {
-        let place = self.inside.iter().rposition(|(known, _)| known == call).unwrap_or_else(|| {
-            if self.inside.len() >= MAX_INSIDE {
-                self.inside.remove(0);
-            }
-            self.inside.push((call.clone(), Repeat::Start));
-            self.inside.len() - 1
-        });
-        self.files.take(&mut self.inside[place].1, decoder, value)
+        if !self.inside.contains_key(call) {
+            self.inside.add(call.clone(), Repeat::Start, MAX_INSIDE);
+        }
+        self.files.take(&mut self.inside[call], decoder, value)
     }
 }
 

@@ -1,16 +1,16 @@
 //! The calls that wait for a person.
 
+use crate::bounded::Bounded;
 use crate::item::{Fact, FactRef, Id, Item, Kind, WAITED, Waiting, WaitsFor};
-use crate::session::Map;
 
 /// The most calls that are known to wait. A person answers one after the other.
 const MAX_WAITS: usize = 256;
 /// The longest name of a tool that is remembered, in bytes.
 const MAX_NAME: usize = 1_024;
 
-/// The calls that wait for a person. If there are too many, the oldest is forgotten.
+/// The calls that wait for a person. If there are too many, the older ones are forgotten.
 #[derive(Debug, Default)]
-pub(super) struct Waits(Map<Id, CallWait>);
+pub(super) struct Waits(Bounded<Id, CallWait>);
 
 /// The wait of a call.
 #[derive(Debug)]
@@ -52,14 +52,11 @@ impl Waits {
 
     /// Notes that a call begins to wait. `parent`: the call that it is inside of.
     pub(super) fn begin(&mut self, call: Id, notice: &Item, parent: Option<Id>) {
-        if self.0.len() == MAX_WAITS {
-            self.0.shift_remove_index(0);
-        }
         let text = |name| notice.fact(name).and_then(FactRef::str);
         let waits_for: Option<WaitsFor> = text("for").and_then(|name| name.parse().ok());
         let waiting = Waiting { waits_for: waits_for.unwrap_or_default(), since: notice.at() };
         let tool = text("tool").filter(|tool| tool.len() <= MAX_NAME).map(Into::into);
-        self.0.insert(call, CallWait { waiting, tool, parent });
+        self.0.add(call, CallWait { waiting, tool, parent }, MAX_WAITS);
     }
 
     /// Notes that a call no longer waits. Returns whether it did.
@@ -69,7 +66,7 @@ impl Waits {
 
     /// Removes and returns the calls that wait.
     pub(super) fn take(&mut self) -> Vec<Id> {
-        std::mem::take(&mut self.0).into_keys().collect()
+        self.0.drain(..).map(|(call, _)| call).collect()
     }
 
     /// The notice that a call no longer waits, since `item` ends that.

@@ -6,12 +6,12 @@
 
 use std::borrow::Cow;
 
+use streamfmt_core::bounded::Bounded;
 use streamfmt_core::budget::Budget;
 use streamfmt_core::dialect::{Beginning, SideFiles};
 use streamfmt_core::hash::hash;
 use streamfmt_core::item::{Action, Id};
 use streamfmt_core::json::{Str, Value};
-use streamfmt_core::session::Map;
 
 use super::line::{ClaudeLine, EnvelopeKey};
 
@@ -57,9 +57,9 @@ pub(super) struct Sidechains {
     /// The most sidechain lines, and the most prompts, that are remembered.
     most: usize,
     /// Hash of a line's uuid or of an agent's id → its call.
-    calls: Map<u64, Id>,
+    calls: Bounded<u64, Id>,
     /// Hash of the prompt of a call that may start a sub-agent → the call.
-    prompts: Map<u64, Id>,
+    prompts: Bounded<u64, Id>,
     /// Whether this is a sub-agent's file, so that its lines are the main thread. `None` until the first message. An idle agent's file has
     /// no main thread: nobody asked it anything.
     alone: Option<bool>,
@@ -68,7 +68,7 @@ pub(super) struct Sidechains {
 impl Sidechains {
     /// Remembers as many lines as the budget allows.
     pub(super) fn new(budget: Budget) -> Self {
-        Self { most: budget.lines, calls: Map::default(), prompts: Map::default(), alone: None }
+        Self { most: budget.lines, calls: Bounded::default(), prompts: Bounded::default(), alone: None }
     }
 
     /// Remembers a call that may start a sub-agent.
@@ -77,10 +77,7 @@ impl Sidechains {
             return;
         }
         if let Some(prompt) = input.get("prompt").and_then(Value::decode) {
-            if self.prompts.len() >= self.most {
-                self.prompts.drain(..self.most / 2);
-            }
-            self.prompts.insert(hash(prompt.trim()), id.clone());
+            self.prompts.add(hash(prompt.trim()), id.clone(), self.most);
         }
     }
 
@@ -103,10 +100,7 @@ impl Sidechains {
             if agent.is_empty() { Id::from("sidechain") } else { format!("agent-{agent}").into() }
         });
         for key in [line.str(EnvelopeKey::Uuid), line.str(EnvelopeKey::Agent)].into_iter().flatten() {
-            if self.calls.len() >= self.most {
-                self.calls.drain(..self.most / 2);
-            }
-            self.calls.insert(hash(key.raw()), parent.clone());
+            self.calls.add(hash(key.raw()), parent.clone(), self.most);
         }
         Some(parent)
     }

