@@ -2,25 +2,25 @@
 
 use streamfmt::dialect::{Decoder, Input};
 use streamfmt::event::{Event, Facts, Usage};
-use streamfmt::item::{Content, Deed, Does, Fact, Id, Item, Kind, NamedPart, Status};
+use streamfmt::item::{Content, Does, Fact, FactSpec, Id, Item, Kind, Status, ToolKind};
 use streamfmt::json::{Record, Value};
 use streamfmt::text::Text;
 
 /// What each tool does, and which parts of its input are called what for all agents.
-const TOOLS: &[(&str, Deed, &[NamedPart])] = &[
-    ("shell", Deed::Run, &[NamedPart::key("cmd", "command")]),
+const TOOLS: &[(&str, ToolKind, &[FactSpec])] = &[
+    ("shell", ToolKind::Run, &[FactSpec::key("cmd", "command")]),
     (
         "patch",
-        Deed::Edit,
+        ToolKind::Edit,
         &[
-            NamedPart::key("file", "path"),
-            NamedPart::sole("changes", &[NamedPart::key("before", "old"), NamedPart::key("after", "new")]),
+            FactSpec::key("file", "path"),
+            FactSpec::sole("changes", &[FactSpec::key("before", "old"), FactSpec::key("after", "new")]),
         ],
     ),
     (
         "open",
-        Deed::Read,
-        &[NamedPart::key("file", "path"), NamedPart::here("range", &[NamedPart::key("from", "start")])],
+        ToolKind::Read,
+        &[FactSpec::key("file", "path"), FactSpec::here("range", &[FactSpec::key("from", "start")])],
     ),
 ];
 
@@ -30,7 +30,7 @@ pub(crate) struct Robo {
     /// The reply that is being written.
     reply: Option<Id>,
     /// The last call: its id and its tool.
-    call: Option<(Id, &'static str, Deed)>,
+    call: Option<(Id, &'static str, ToolKind)>,
 }
 
 impl Decoder for Robo {
@@ -92,14 +92,14 @@ impl Decoder for Robo {
             call.tool = Some((*name).into());
             call.input = node("args");
             let known = TOOLS.iter().find(|(tool, ..)| *tool == name);
-            call.deed = Some(known.map_or(Deed::Other, |(_, deed, _)| *deed));
+            call.tool_kind = Some(known.map_or(ToolKind::Other, |(_, tool_kind, _)| *tool_kind));
             call.does = known.map(|(_, _, parts)| Does::Input(parts));
-            self.call = known.map(|(tool, deed, _)| (call.id.clone(), *tool, *deed));
+            self.call = known.map(|(tool, tool_kind, _)| (call.id.clone(), *tool, *tool_kind));
             out.push(Event::Put(Box::new(call)));
         } else if let Some(id) = id("did") {
             let mut result = item(Id::below(id.as_str(), "result"), Kind::Result);
-            if let Some((_, tool, deed)) = self.call.take().filter(|(call, ..)| *call == id) {
-                (result.tool, result.deed) = (Some(tool.into()), Some(deed));
+            if let Some((_, tool, tool_kind)) = self.call.take().filter(|(call, ..)| *call == id) {
+                (result.tool, result.tool_kind) = (Some(tool.into()), Some(tool_kind));
             }
             result.call = Some(id);
             result.text = node("out").map_or(Content::None, Content::Node);

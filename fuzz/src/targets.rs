@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use streamfmt::core::frame::{Framer, MAX_LINE};
 use streamfmt::core::json::Value;
 use streamfmt::core::pipeline::Pipeline;
-use streamfmt::core::reading::{LinePart, LineReader, LineReading};
+use streamfmt::core::reading::{LinePart, LineReader, ParsedLine};
 use streamfmt::core::text::clean as cleaned;
 use streamfmt::core::theme::{Appearance, ColorDepth, Glyphs, Lookup, Theme, ThemeSource};
 use streamfmt::dialect::DIALECTS;
@@ -52,16 +52,16 @@ pub fn reading(data: &[u8]) {
             rest = &rest[at + part.len()..];
         };
         match reading {
-            LineReading::Blank => assert!(line.trim().is_empty(), "{line:?} is not blank"),
-            LineReading::Oversized { .. } => {
+            ParsedLine::Blank => assert!(line.trim().is_empty(), "{line:?} is not blank"),
+            ParsedLine::Oversized { .. } => {
                 assert!(line.len() > MAX_LINE);
                 continue;
             }
-            LineReading::Text(text) => expect(&text),
-            LineReading::Record(record) => expect(record.text()),
-            LineReading::Wrapped(wrapped) => expect(wrapped.text()),
+            ParsedLine::Text(text) => expect(&text),
+            ParsedLine::Record(record) => expect(record.text()),
+            ParsedLine::Wrapped(wrapped) => expect(wrapped.text()),
             // A known prefix may precede it.
-            LineReading::Parts(parts) => parts.for_each(|part| match part {
+            ParsedLine::Parts(parts) => parts.for_each(|part| match part {
                 LinePart::Record(record) => expect(record.text()),
                 LinePart::Damage { text, .. } => expect(&text),
             }),
@@ -71,15 +71,15 @@ pub fn reading(data: &[u8]) {
 }
 
 /// Readings as text.
-fn described(all: &[(u64, LineReading)]) -> Vec<String> {
+fn described(all: &[(u64, ParsedLine)]) -> Vec<String> {
     let part = |part: LinePart| match part {
         LinePart::Record(record) => format!("record {}", record.text()),
         LinePart::Damage { text, incomplete } => format!("damage {incomplete} {text}"),
     };
-    let one = |(line, reading): &(u64, LineReading)| match reading {
-        LineReading::Record(record) => format!("{line} record {}", record.text()),
-        LineReading::Parts(parts) => format!("{line} {:?}", parts.clone().map(part).collect::<Vec<_>>()),
-        LineReading::Wrapped(wrapped) => {
+    let one = |(line, reading): &(u64, ParsedLine)| match reading {
+        ParsedLine::Record(record) => format!("{line} record {}", record.text()),
+        ParsedLine::Parts(parts) => format!("{line} {:?}", parts.clone().map(part).collect::<Vec<_>>()),
+        ParsedLine::Wrapped(wrapped) => {
             let records: Vec<_> =
                 wrapped.records().map(|(at, record)| (at, record.text().to_owned())).collect();
             format!("{line} {records:?} in {}", wrapped.text())

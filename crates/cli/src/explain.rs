@@ -116,12 +116,12 @@ impl ExplainArgs {
                 at.next.map_or_else(String::new, |next| format!(" (the next one begins at line {next})"));
             return Err(complain(&format!("no item begins at line {line}{next}")));
         }
-        let text = if self.json { json::pretty(&at) } else { told_at(&at, line) };
+        let text = if self.json { json::pretty(&at) } else { text_of(&at, line) };
         Ok(text.trim_end().as_bytes().to_vec())
     }
 }
 
-fn told_at(at: &At, line: u64) -> String {
+fn text_of(at: &At, line: u64) -> String {
     let mut text = String::new();
     // Writing to a string can't fail.
     for item in &at.items {
@@ -254,7 +254,7 @@ mod tests {
             (Some(6), "… and 6 more items\n\nshown\n  ● ls\n"),
         ] {
             let at = At { more, shown: "● ls".to_owned(), ..At::default() };
-            assert_eq!(told_at(&at, 1), text);
+            assert_eq!(text_of(&at, 1), text);
         }
     }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::budget::Budget;
 use crate::event::Event;
-use crate::item::{Deed, Does, Id, Item, NamedPart};
+use crate::item::{Does, FactSpec, Id, Item, ToolKind};
 use crate::json::{Record, Value};
 
 use launch::Launch;
@@ -212,15 +212,15 @@ pub struct Tool {
     /// Its name. Empty for all tools that aren't known.
     pub name: &'static str,
     /// What it does.
-    pub deed: Deed,
+    pub tool_kind: ToolKind,
     /// The parts of its input.
-    pub parts: &'static [NamedPart],
+    pub parts: &'static [FactSpec],
 }
 
 impl Tool {
-    /// Sets the deed and the parts of a call.
+    /// Sets the kind and the parts of a call.
     pub fn apply_to(self, call: &mut Item) {
-        call.deed = Some(self.deed);
+        call.tool_kind = Some(self.tool_kind);
         call.does = Some(Does::Input(self.parts));
     }
 }

@@ -3,7 +3,6 @@
 //! An item owns its data: a shared copy of the record that it came with, and spans into it.
 //! Text is decoded on request, so an item that isn't shown costs little.
 
-mod deed;
 mod does;
 mod fact;
 mod fact_list;
@@ -11,6 +10,7 @@ pub mod facts;
 mod metadata;
 mod part;
 mod picture;
+mod tool_kind;
 mod turn;
 mod waiting;
 
@@ -28,12 +28,12 @@ use crate::hash::hash;
 use crate::json::{Cut, Record, Str, Value, is_same};
 use crate::text::Text;
 
-pub use deed::Deed;
 pub use does::{Does, DoesRef};
 pub use fact::{Fact, FactRef, MakeFact};
 pub use fact_list::FactList;
-pub use part::{FindFact, NamedPart, PartTable, PresentParts};
+pub use part::{FactSpec, FactTable, FindFact, PresentParts};
 pub use picture::Picture;
+pub use tool_kind::ToolKind;
 pub use turn::{AnswerClaim, TurnStep};
 pub use waiting::{WAITED, WAITING, Waiting, WaitsFor};
 
@@ -297,7 +297,7 @@ pub struct Item {
     /// On calls and results: the tool, as the stream names it.
     pub tool: Option<Arc<str>>,
     /// On calls and results: what the tool does, if that is known.
-    pub deed: Option<Deed>,
+    pub tool_kind: Option<ToolKind>,
     /// On a call: the source of its arguments; see [`Item::does`].
     pub does: Option<Does>,
     /// On a result: the id of its call.
@@ -350,7 +350,7 @@ impl Item {
             session: None,
             line,
             tool: None,
-            deed: None,
+            tool_kind: None,
             does: None,
             call: None,
             error: false,
@@ -384,7 +384,7 @@ impl Item {
             session: self.session.clone(),
             line: self.line,
             tool: self.tool.clone(),
-            deed: self.deed,
+            tool_kind: self.tool_kind,
             does: self.does.clone(),
             call: self.call.clone(),
             error: self.error,
@@ -446,7 +446,7 @@ impl Item {
 
     /// The action of a call, or of the call of a result; `None` if it isn't known.
     pub fn action(&self) -> Option<Action> {
-        self.deed.map(Deed::action)
+        self.tool_kind.map(ToolKind::action)
     }
 
     /// The text, unchanged and not cleaned.

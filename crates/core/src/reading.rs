@@ -38,7 +38,7 @@ pub enum LinePart {
 
 /// The contents of a line, or of several that belong together.
 #[derive(Clone, Debug)]
-pub enum LineReading {
+pub enum ParsedLine {
     /// An empty line.
     Blank,
     /// One record, shared by its items.
@@ -58,7 +58,7 @@ pub enum LineReading {
     },
 }
 
-impl LineReading {
+impl ParsedLine {
     /// The number of lines.
     pub fn lines(&self) -> u64 {
         match self {
@@ -217,12 +217,12 @@ impl Iterator for LineParts {
 pub fn first_records(beginning: &[u8], claim: impl Fn(Value<'_>) -> bool, most: usize) -> Vec<Record> {
     let (mut framer, mut reader) = (Framer::new(MAX_LINE), LineReader::new(MAX_LINE));
     let (mut records, mut seen) = (Vec::new(), 0);
-    let mut each = |_: u64, reading: LineReading| {
+    let mut each = |_: u64, reading: ParsedLine| {
         seen += 1;
         match reading {
             _ if seen > most => {}
-            LineReading::Record(record) => records.push(record),
-            LineReading::Wrapped(lines) => {
+            ParsedLine::Record(record) => records.push(record),
+            ParsedLine::Wrapped(lines) => {
                 records.extend(lines.records().map(|(_, record)| record).take(most));
             }
             _ => {}
@@ -234,7 +234,7 @@ pub fn first_records(beginning: &[u8], claim: impl Fn(Value<'_>) -> bool, most: 
     records
 }
 
-impl LineReading {
+impl ParsedLine {
     /// Reads frames whose lines are all text, and passes each with the number of its line to `each`.
     pub(crate) fn each_text(frames: &Frames<'_>, mut each: impl FnMut(u64, Self)) {
         if let Some(bytes) = frames.oversized {
@@ -270,12 +270,12 @@ fn text_of(bytes: &[u8]) -> Result<String, u64> {
 }
 
 /// Finds the complete records in a line that isn't a record itself. `scanned`: how many bytes were read to find that out.
-fn recover(text: String, scanned: usize, claim: &dyn Fn(Value<'_>) -> bool) -> LineReading {
+fn recover(text: String, scanned: usize, claim: &dyn Fn(Value<'_>) -> bool) -> ParsedLine {
     if matches!(&*text, "" | "\r") {
-        return LineReading::Blank;
+        return ParsedLine::Blank;
     }
     if text.as_bytes().trim_ascii().is_empty() {
-        return LineReading::Text(text);
+        return ParsedLine::Text(text);
     }
     let mut records = VecDeque::new();
     // In a log, a timestamp may precede the record.
@@ -307,9 +307,9 @@ fn recover(text: String, scanned: usize, claim: &dyn Fn(Value<'_>) -> bool) -> L
         budget = budget.saturating_sub(read);
     }
     if records.is_empty() && !looks_like_json(&text) {
-        return LineReading::Text(text);
+        return ParsedLine::Text(text);
     }
-    LineReading::Parts(LineParts { text, records, at: 0, incomplete, lines: 1 })
+    ParsedLine::Parts(LineParts { text, records, at: 0, incomplete, lines: 1 })
 }
 
 /// Returns the offset after a time with its date and a tab or blank at the start of a log line, if there is one.

@@ -22,7 +22,7 @@ use indexmap::IndexMap;
 use crate::bounded::Bounded;
 use crate::budget::Budget;
 use crate::event::{Event, Usage};
-use crate::item::{Action, Deed, Fact, FactRef, Id, Item, Kind, Status, Waiting};
+use crate::item::{Action, Fact, FactRef, Id, Item, Kind, Status, ToolKind, Waiting};
 use crate::recent::Recent;
 use crate::text::Text;
 
@@ -500,7 +500,7 @@ impl Session {
             Kind::Notice if waits.is_some() => {}
             Kind::Call => {
                 self.was_interrupted = false;
-                if item.deed == Some(Deed::Answer) {
+                if item.tool_kind == Some(ToolKind::Answer) {
                     // An outcome repeats it, as text or in a fact.
                     self.note_reply(parent, item.input().and_then(|input| json_hash(input.raw())));
                 }

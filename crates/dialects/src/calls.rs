@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use streamfmt_core::budget::Budget;
-use streamfmt_core::item::{Deed, Fact, FactRef, Id, Item, Kind};
+use streamfmt_core::item::{Fact, FactRef, Id, Item, Kind, ToolKind};
 use streamfmt_core::recent::Recent;
 
 use crate::item_builder::ItemBuilder;
@@ -17,8 +17,8 @@ const MAX_NAME: usize = 1_024;
 /// The state of a call.
 #[derive(Clone)]
 pub(super) enum CallState {
-    /// Its result hasn't come yet. Holds its tool and deed, if known.
-    Awaited(Option<Arc<str>>, Option<Deed>),
+    /// Its result hasn't come yet. Holds its tool and its kind, if known.
+    Awaited(Option<Arc<str>>, Option<ToolKind>),
     /// Its result has come.
     Answered,
 }
@@ -36,7 +36,7 @@ impl Calls {
     pub(super) fn add(&mut self, call: &Item) {
         self.0.add(call.id.hash(), || {
             let tool = call.tool.clone().filter(|tool| tool.len() <= MAX_NAME);
-            CallState::Awaited(tool, call.deed)
+            CallState::Awaited(tool, call.tool_kind)
         });
     }
 
@@ -48,7 +48,7 @@ impl Calls {
     /// Returns the request of a call for permission, for an answer or for approval, depending on its tool.
     pub(super) fn request_of(&self, call: Id) -> Request {
         match self.get(&call) {
-            Some(CallState::Awaited(tool, deed)) => Request::of(call, tool.clone(), *deed),
+            Some(CallState::Awaited(tool, tool_kind)) => Request::of(call, tool.clone(), *tool_kind),
             _ => Request::of(call, None, None),
         }
     }
@@ -62,7 +62,9 @@ impl Calls {
     pub(super) fn result_of<L>(&self, call: &Id, builder: &ItemBuilder<'_, L>) -> Item {
         let mut item = builder.item(Id::below(call.as_str(), "result"), Kind::Result);
         match self.get(call) {
-            Some(CallState::Awaited(tool, deed)) => (item.tool, item.deed) = (tool.clone(), *deed),
+            Some(CallState::Awaited(tool, tool_kind)) => {
+                (item.tool, item.tool_kind) = (tool.clone(), *tool_kind);
+            }
             Some(CallState::Answered) => item.data.push(("again", Fact::Bool(true))),
             None => item.data.push(("orphan", Fact::Bool(true))),
         }
@@ -81,7 +83,7 @@ impl Calls {
 /// Returns the to-do list that a call writes, if any.
 pub(super) fn points(call: &Item) -> Option<Fact> {
     let does = call.does();
-    let points = does.get("todos").filter(|_| call.deed == Some(Deed::Todos))?;
+    let points = does.get("todos").filter(|_| call.tool_kind == Some(ToolKind::Todos))?;
     let point = |point: FactRef<'_>| {
         let part = |name: &'static str| Some((name, Fact::Text(point.get(name)?.str()?.into_owned())));
         Fact::Map(["content", "status"].into_iter().filter_map(part).collect())

@@ -78,7 +78,7 @@ pub fn read_item(line: &str) -> Result<Item, ReadError> {
     Ok(item)
 }
 
-/// Sets the tool, its deed and the facts of its input, as far as its name and action determine them.
+/// Sets the tool, its kind and the facts of its input, as far as its name and action determine them.
 fn name_tool(item: &mut Item, tool: Option<&str>, action: Option<Action>) {
     if let Some(tool) = tool {
         // The line already has the facts of the name, if the dialect set them.
@@ -89,7 +89,7 @@ fn name_tool(item: &mut Item, tool: Option<&str>, action: Option<Action>) {
     match action {
         Some(action) if item.action() != Some(action) => crate::set_action(item, action),
         Some(_) => {}
-        None => (item.deed, item.does) = (None, None),
+        None => (item.tool_kind, item.does) = (None, None),
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::facts::minor;
 use crate::item_builder::ItemBuilder;
 use streamfmt_core::hash::hash;
-use streamfmt_core::item::{Content, Deed, Fact, Id, Item, WAITED, WAITING, WaitsFor};
+use streamfmt_core::item::{Content, Fact, Id, Item, ToolKind, WAITED, WAITING, WaitsFor};
 use streamfmt_core::recent::Recent;
 
 /// The most requests that are remembered.
@@ -23,11 +23,11 @@ pub(super) struct Request {
 }
 
 impl Request {
-    /// Returns the request of a call of a tool with this deed.
-    pub(super) fn of(call: Id, tool: Option<Arc<str>>, deed: Option<Deed>) -> Self {
-        let waits_for = match deed {
-            Some(Deed::Ask) => WaitsFor::Answer,
-            Some(Deed::PlanMode) => WaitsFor::Approval,
+    /// Returns the request of a call of a tool of this kind.
+    pub(super) fn of(call: Id, tool: Option<Arc<str>>, tool_kind: Option<ToolKind>) -> Self {
+        let waits_for = match tool_kind {
+            Some(ToolKind::Ask) => WaitsFor::Answer,
+            Some(ToolKind::PlanMode) => WaitsFor::Approval,
             _ => WaitsFor::Permission,
         };
         Self { call, tool, waits_for }

@@ -1,26 +1,26 @@
-//! The tools of products: the name of each, its deed, and the parts of its input.
+//! The tools of products: the name of each, its kind, and the parts of its input.
 
 use streamfmt_core::dialect::Tool;
-use streamfmt_core::item::{Action, Deed, Fact, Item, NamedPart};
+use streamfmt_core::item::{Action, Fact, FactSpec, Item, ToolKind};
 use streamfmt_core::json::Value;
 
-/// Returns a tool whose input has the usual parts of its deed.
-pub(crate) const fn usual(name: &'static str, deed: Deed) -> Tool {
-    Tool { name, deed, parts: parts_of(deed) }
+/// Returns a tool whose input has the usual parts of its kind.
+pub(crate) const fn usual(name: &'static str, tool_kind: ToolKind) -> Tool {
+    Tool { name, tool_kind, parts: parts_of(tool_kind) }
 }
 
-/// Returns a row for a [`NameTable`](streamfmt_core::name_table::NameTable): a tool with the usual parts of its deed.
-pub(crate) const fn row(name: &'static str, deed: Deed) -> (&'static str, Tool) {
-    (name, usual(name, deed))
+/// Returns a row for a [`NameTable`](streamfmt_core::name_table::NameTable): a tool with the usual parts of its kind.
+pub(crate) const fn row(name: &'static str, tool_kind: ToolKind) -> (&'static str, Tool) {
+    (name, usual(name, tool_kind))
 }
 
 /// Returns a row for a tool with these parts instead of the usual ones.
 pub(crate) const fn row_of(
     name: &'static str,
-    deed: Deed,
-    parts: &'static [NamedPart],
+    tool_kind: ToolKind,
+    parts: &'static [FactSpec],
 ) -> (&'static str, Tool) {
-    (name, Tool { name, deed, parts })
+    (name, Tool { name, tool_kind, parts })
 }
 
 /// Returns a value of the record as a fact of this name. The keys of to-do items are mapped to our names.
@@ -31,12 +31,12 @@ pub fn fact(name: &'static str, node: u32) -> (&'static str, Fact) {
     }
 }
 
-/// Sets the deed of a call or result of which only the action is known.
+/// Sets the kind of a call or result of which only the action is known.
 pub fn set_action(item: &mut Item, action: Action) {
     usual("", action.into()).apply_to(item);
 }
 
-/// Sets the tool of a call, and its deed, if a product has a tool of this name.
+/// Sets the tool of a call, and its kind, if a product has a tool of this name.
 pub fn set_tool(item: &mut Item, name: &str) {
     tool(name).apply_to(item);
     add_server(item, mcp(name));
@@ -53,7 +53,7 @@ pub(crate) fn add_server(call: &mut Item, names: Option<(&str, &str)>) {
 
 /// Returns the action of a tool, as far as its name determines it: as one of a known product or of an MCP server.
 pub fn action_of(name: &str) -> Action {
-    tool(name).deed.action()
+    tool(name).tool_kind.action()
 }
 
 /// Returns the tool of this name of any product.
@@ -64,7 +64,7 @@ fn tool(name: &str) -> Tool {
 
 /// Returns the tool for a name that is in no table.
 pub(crate) fn unknown(name: &str) -> Tool {
-    usual("", if name.starts_with(MCP) { Deed::Mcp } else { Deed::Other })
+    usual("", if name.starts_with(MCP) { ToolKind::Mcp } else { ToolKind::Other })
 }
 
 /// The prefix of the names of MCP tools.
@@ -75,29 +75,29 @@ pub(crate) fn mcp(name: &str) -> Option<(&str, &str)> {
     name.strip_prefix(MCP)?.split_once("__")
 }
 
-/// Returns the usual parts of the input for a deed. Parts that only one product has are in its table.
-const fn parts_of(deed: Deed) -> &'static [NamedPart] {
-    match deed {
-        Deed::Run | Deed::Watch | Deed::Command => RUN,
-        Deed::Read => READ,
-        Deed::Resource => RESOURCE,
-        Deed::Write => WRITE,
-        Deed::Edit => EDIT,
-        Deed::Grep => GREP,
-        Deed::FindTools => QUERY,
-        Deed::Fetch => FETCH,
-        Deed::Delegate => DELEGATE,
-        Deed::Todos | Deed::Plan => TODOS,
-        Deed::Ask => ASK,
+/// Returns the usual parts of the input for a kind of tool. Parts that only one product has are in its table.
+const fn parts_of(tool_kind: ToolKind) -> &'static [FactSpec] {
+    match tool_kind {
+        ToolKind::Run | ToolKind::Watch | ToolKind::Command => RUN,
+        ToolKind::Read => READ,
+        ToolKind::Resource => RESOURCE,
+        ToolKind::Write => WRITE,
+        ToolKind::Edit => EDIT,
+        ToolKind::Grep => GREP,
+        ToolKind::FindTools => QUERY,
+        ToolKind::Fetch => FETCH,
+        ToolKind::Delegate => DELEGATE,
+        ToolKind::Todos | ToolKind::Plan => TODOS,
+        ToolKind::Ask => ASK,
         _ => &[],
     }
 }
 
-pub(crate) const fn key(key: &'static str, name: &'static str) -> NamedPart {
-    NamedPart::key(key, name)
+pub(crate) const fn key(key: &'static str, name: &'static str) -> FactSpec {
+    FactSpec::key(key, name)
 }
 
-const RUN: &[NamedPart] = &[
+const RUN: &[FactSpec] = &[
     key("command", "command"),
     key("cmd", "command"),
     key("script", "command"),
@@ -109,34 +109,34 @@ const RUN: &[NamedPart] = &[
     key("workdir", "cwd"),
 ];
 
-pub(crate) const FILE: &[NamedPart] = &[
+pub(crate) const FILE: &[FactSpec] = &[
     key("file_path", "path"),
     key("path", "path"),
     key("absolute_path", "path"),
     key("notebook_path", "path"),
 ];
 
-const READ: &[NamedPart] = &[
+const READ: &[FactSpec] = &[
     FILE[0],
     FILE[1],
     FILE[2],
     FILE[3],
-    NamedPart::here(
+    FactSpec::here(
         "range",
         &[key("offset", "start"), key("limit", "lines"), key("start_line", "start"), key("end_line", "end")],
     ),
     key("pages", "pages"),
 ];
 
-const RESOURCE: &[NamedPart] = &[key("server", "server"), key("uri", "uri")];
+const RESOURCE: &[FactSpec] = &[key("server", "server"), key("uri", "uri")];
 
-const WRITE: &[NamedPart] = &[FILE[0], FILE[1], FILE[2], FILE[3], key("content", "content")];
+const WRITE: &[FactSpec] = &[FILE[0], FILE[1], FILE[2], FILE[3], key("content", "content")];
 
-const CHANGE: &[NamedPart] =
+const CHANGE: &[FactSpec] =
     &[key("old_string", "old"), key("new_string", "new"), key("replace_all", "everywhere")];
 
 /// A change that names its file.
-const FILE_CHANGE: &[NamedPart] = &[
+const FILE_CHANGE: &[FactSpec] = &[
     FILE[0],
     FILE[1],
     key("kind", "kind"),
@@ -147,18 +147,18 @@ const FILE_CHANGE: &[NamedPart] = &[
     CHANGE[1],
 ];
 
-const EDIT: &[NamedPart] = &[
+const EDIT: &[FactSpec] = &[
     FILE[0],
     FILE[1],
     FILE[2],
     FILE[3],
-    NamedPart::within("edits", "changes", CHANGE),
-    NamedPart::within("changes", "changes", FILE_CHANGE),
-    NamedPart::sole("changes", CHANGE),
+    FactSpec::within("edits", "changes", CHANGE),
+    FactSpec::within("changes", "changes", FILE_CHANGE),
+    FactSpec::sole("changes", CHANGE),
 ];
 
-const GREP: &[NamedPart] = &[
-    NamedPart::word("by", "content"),
+const GREP: &[FactSpec] = &[
+    FactSpec::word("by", "content"),
     key("pattern", "pattern"),
     key("query", "pattern"),
     key("path", "path"),
@@ -168,11 +168,11 @@ const GREP: &[NamedPart] = &[
     key("type", "type"),
 ];
 
-const QUERY: &[NamedPart] = &[key("query", "query")];
+const QUERY: &[FactSpec] = &[key("query", "query")];
 
-const FETCH: &[NamedPart] = &[key("url", "url"), key("query", "query"), key("prompt", "prompt")];
+const FETCH: &[FactSpec] = &[key("url", "url"), key("query", "query"), key("prompt", "prompt")];
 
-const DELEGATE: &[NamedPart] = &[
+const DELEGATE: &[FactSpec] = &[
     key("subagent_type", "agent"),
     key("agent", "agent"),
     key("agent_type", "agent"),
@@ -182,13 +182,13 @@ const DELEGATE: &[NamedPart] = &[
 ];
 
 /// The keys of an item of a to-do list.
-pub(crate) const POINT: &[NamedPart] = &[
+pub(crate) const POINT: &[FactSpec] = &[
     key("content", "content"),
     key("subject", "content"),
     key("text", "content"),
     key("step", "content"),
     key("status", "status"),
-    NamedPart::made("completed", "status", done),
+    FactSpec::made("completed", "status", done),
     key("activeForm", "active"),
     key("active", "active"),
     key("id", "id"),
@@ -201,13 +201,13 @@ fn done(value: Value<'_>) -> Option<Fact> {
     Some(Fact::Text(if value.bool()? { "completed" } else { "pending" }.to_owned()))
 }
 
-const TODOS: &[NamedPart] = &[NamedPart::within("todos", "todos", POINT)];
+const TODOS: &[FactSpec] = &[FactSpec::within("todos", "todos", POINT)];
 
-const QUESTION: &[NamedPart] = &[
+const QUESTION: &[FactSpec] = &[
     key("question", "question"),
     key("header", "head"),
     key("multiSelect", "several"),
-    NamedPart::within("options", "options", &[key("label", "label"), key("description", "description")]),
+    FactSpec::within("options", "options", &[key("label", "label"), key("description", "description")]),
 ];
 
-const ASK: &[NamedPart] = &[NamedPart::within("questions", "questions", QUESTION)];
+const ASK: &[FactSpec] = &[FactSpec::within("questions", "questions", QUESTION)];

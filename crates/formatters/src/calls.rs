@@ -37,10 +37,10 @@ pub(super) struct CallContext<'a> {
     pub(super) body: Vec<Block>,
 }
 
-/// Formats a call of one deed; `None` if its input doesn't have the form that such a call has.
+/// Formats a call of one kind of tool; `None` if its input doesn't have the form that such a call has.
 pub(super) type FormatCall = fn(&mut CallContext<'_>) -> Option<()>;
 
-/// Returns the view of a call; `None` hides it. `form`: the function for its deed.
+/// Returns the view of a call; `None` hides it. `form`: the function for its kind.
 pub(super) fn view(context: ItemContext<'_>, form: FormatCall) -> Option<View> {
     let does = context.item.does();
     let growing = context.item.growing.as_deref();

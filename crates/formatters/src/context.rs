@@ -2,7 +2,7 @@
 
 use streamfmt_core::entry::Block;
 use streamfmt_core::home::home_of;
-use streamfmt_core::item::{Deed, FactRef, Item};
+use streamfmt_core::item::{FactRef, Item, ToolKind};
 use streamfmt_core::json::Record;
 use streamfmt_core::session::Session;
 use streamfmt_core::text::Text;
@@ -64,10 +64,10 @@ impl<'a> ItemContext<'a> {
         self.item.record.as_ref().is_some_and(Record::is_cut)
     }
 
-    /// Returns the deed of the item or, for a result without one, of its call.
-    pub(super) fn deed(self) -> Option<Deed> {
-        let of_call = || self.session.call(self.item.call.as_ref()?)?.deed;
-        self.item.deed.or_else(of_call)
+    /// Returns the kind of the item or, for a result without one, of its call.
+    pub(super) fn tool_kind(self) -> Option<ToolKind> {
+        let of_call = || self.session.call(self.item.call.as_ref()?)?.tool_kind;
+        self.item.tool_kind.or_else(of_call)
     }
 
     /// Shortens a path: relative if it is in the session's folder, or starting with `~` if it is in the home folder that contains the

@@ -1,9 +1,9 @@
 //! The built-in presentation of items, used where no other formatter decides.
 //!
-//! It uses roles, never colours, and depends on the deed of a call, never on the name of its tool.
+//! It uses roles, never colours, and depends on the kind of a call, never on the name of its tool.
 //!
 //! ```text
-//! standard ─▶ tools ─▶ calls    (a table: deed → the functions that format the call and its result)
+//! standard ─▶ tools ─▶ calls    (a table: kind of tool → the functions that format the call and its result)
 //!                  └─▶ results
 //!          ─▶ notices, outcome
 //! ```

@@ -1,4 +1,4 @@
-//! The table from deeds to the functions that format calls and results, and most of these functions.
+//! The table from kinds of tools to the functions that format calls and results, and most of these functions.
 //!
 //! Those for commands, files and searches are in `calls.rs` and `results`, together with what all tools share.
 
@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use streamfmt_core::entry::{Block, Line, ListItem, Point, Role, View};
 use streamfmt_core::figures;
-use streamfmt_core::item::{Deed, FactRef, GrowingInput};
+use streamfmt_core::item::{FactRef, GrowingInput, ToolKind};
 use streamfmt_core::json::Record;
 use streamfmt_core::text::Text;
 
@@ -17,33 +17,35 @@ use crate::generic::is_short;
 use crate::results::{self, FormatResult, ResultContext, holds, is_refusal, show_text};
 use crate::sentence::in_words;
 
-/// Returns the functions that format the calls and results of a deed; for an unknown one, those of unknown tools.
-pub(super) fn form(deed: Option<Deed>) -> (FormatCall, FormatResult) {
-    match deed.unwrap_or(Deed::Other) {
-        Deed::Run => (calls::run, results::run),
-        Deed::Watch => (calls::run, results::note),
-        Deed::Command => (calls::run, results::other),
-        Deed::Job => (job, results::job),
-        Deed::EndJob => (job, results::note),
-        Deed::Read => (calls::read, results::read),
-        Deed::List => (calls::list, results::list),
-        Deed::Write => (calls::write, results::change),
-        Deed::Edit => (calls::edit, results::change),
-        Deed::EditCell => (calls::edit_cell, results::cell),
-        Deed::Find => (calls::find, results::search),
-        Deed::Grep => (calls::grep, results::search),
-        Deed::FindTools => (find_tools_call, find_tools_result),
-        Deed::Fetch => (fetch_call, fetch_result),
-        Deed::Delegate => (delegate_call, delegate_result),
-        Deed::Todos => (todos_call, todos_result),
-        Deed::Plan => (todos_call, tasks),
-        Deed::Task => (task, tasks),
-        Deed::Tasks => (calls::bare, tasks),
-        Deed::PlanMode => (plan_call, plan_result),
-        Deed::Ask => (ask_call, ask_result),
-        Deed::Skill => (skill_call, skill_result),
-        Deed::Message => (calls::generic, results::note),
-        Deed::Mcp | Deed::Resource | Deed::Answer | Deed::Other => (calls::generic, results::other),
+/// Returns the functions that format the calls and results of a kind of tool; for an unknown one, those of unknown tools.
+pub(super) fn form(tool_kind: Option<ToolKind>) -> (FormatCall, FormatResult) {
+    match tool_kind.unwrap_or(ToolKind::Other) {
+        ToolKind::Run => (calls::run, results::run),
+        ToolKind::Watch => (calls::run, results::note),
+        ToolKind::Command => (calls::run, results::other),
+        ToolKind::Job => (job, results::job),
+        ToolKind::EndJob => (job, results::note),
+        ToolKind::Read => (calls::read, results::read),
+        ToolKind::List => (calls::list, results::list),
+        ToolKind::Write => (calls::write, results::change),
+        ToolKind::Edit => (calls::edit, results::change),
+        ToolKind::EditCell => (calls::edit_cell, results::cell),
+        ToolKind::Find => (calls::find, results::search),
+        ToolKind::Grep => (calls::grep, results::search),
+        ToolKind::FindTools => (find_tools_call, find_tools_result),
+        ToolKind::Fetch => (fetch_call, fetch_result),
+        ToolKind::Delegate => (delegate_call, delegate_result),
+        ToolKind::Todos => (todos_call, todos_result),
+        ToolKind::Plan => (todos_call, tasks),
+        ToolKind::Task => (task, tasks),
+        ToolKind::Tasks => (calls::bare, tasks),
+        ToolKind::PlanMode => (plan_call, plan_result),
+        ToolKind::Ask => (ask_call, ask_result),
+        ToolKind::Skill => (skill_call, skill_result),
+        ToolKind::Message => (calls::generic, results::note),
+        ToolKind::Mcp | ToolKind::Resource | ToolKind::Answer | ToolKind::Other => {
+            (calls::generic, results::other)
+        }
     }
 }
 

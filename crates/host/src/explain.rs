@@ -325,7 +325,7 @@ fn probes(about: &Question, action: Action) -> Vec<(Item, &'static str)> {
         item.text = Content::Own("x".to_owned());
         if about.is_of_tools() {
             item.tool = about.tool.as_deref().map(Into::into);
-            item.deed = Some(action.into());
+            item.tool_kind = Some(action.into());
         }
         if failed {
             (item.error, item.status) = (true, Status::Failed);

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
-use streamfmt::core::item::{NamedPart, facts};
+use streamfmt::core::item::{FactSpec, facts};
 use streamfmt::dialect::DIALECTS;
 
 /// Words that are a tool's name or key and a word of ours as well: of a page, or of a fact.
@@ -66,7 +66,7 @@ impl Foreign {
     }
 }
 
-fn collect(parts: &[NamedPart], keys: &mut BTreeSet<&'static str>, ours: &mut BTreeSet<&'static str>) {
+fn collect(parts: &[FactSpec], keys: &mut BTreeSet<&'static str>, ours: &mut BTreeSet<&'static str>) {
     for part in parts {
         keys.extend(part.key_of());
         ours.insert(part.name);

@@ -4,7 +4,7 @@
 //! writer cleans the parser's output again before it writes it.
 
 mod as_written;
-mod marks_alone;
+mod marks_without_text;
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -14,7 +14,7 @@ use std::ops::Range;
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, TextMergeStream};
 
 use self::as_written::{AsWritten, SourceNotes};
-use self::marks_alone::MarkdownEvents;
+use self::marks_without_text::MarkdownEvents;
 use super::page;
 use crate::byte_set::byte_set;
 

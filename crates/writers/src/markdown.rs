@@ -22,7 +22,7 @@ mod head;
 mod index;
 mod inline;
 mod prose;
-mod spelling;
+mod syntax;
 
 use std::fmt::{self, Write};
 
@@ -37,9 +37,9 @@ use streamfmt_core::writer::{HeadWriter, Order, Wants, Writer};
 
 use self::block::MarkdownBlocks;
 use self::head::KeptHead;
-use self::spelling::Commonmark;
+use self::syntax::Commonmark;
 
-pub(super) use self::spelling::{Spelling, SpellingMarks};
+pub(super) use self::syntax::{MarkupSyntax, SyntaxMarks};
 
 /// The most nested quotes for the steps of sub-agents. Deeper ones use the innermost.
 const MOST_QUOTES: usize = 6;
@@ -62,7 +62,7 @@ const LINE: usize = 160;
 #[derive(Debug)]
 pub struct Markdown {
     options: PageOptions,
-    spelling: &'static dyn Spelling,
+    syntax: &'static dyn MarkupSyntax,
     buffer: String,
     prefix: String,
     before: Option<LastMarkdownEntry>,
@@ -95,14 +95,14 @@ struct LastMarkdownEntry {
 impl Markdown {
     /// Creates a writer with this layout.
     pub fn new(options: PageOptions) -> Self {
-        Self { has_head: true, ..Self::spelled(options, &Commonmark) }
+        Self { has_head: true, ..Self::with_syntax(options, &Commonmark) }
     }
 
     /// Creates a writer with this layout for a format with the structure of Markdown but another syntax.
-    pub(super) fn spelled(options: PageOptions, spelling: &'static dyn Spelling) -> Self {
+    pub(super) fn with_syntax(options: PageOptions, syntax: &'static dyn MarkupSyntax) -> Self {
         let (buffer, prefix) = (String::new(), String::new());
         let (has_head, is_page, kept) = (false, false, None);
-        Self { options, spelling, buffer, prefix, before: None, is_open: false, has_head, is_page, kept }
+        Self { options, syntax, buffer, prefix, before: None, is_open: false, has_head, is_page, kept }
     }
 
     /// Whether a list item is folded, together with its result if that is known: if it is long. An item that was cut isn't folded, nor is a
@@ -123,7 +123,7 @@ impl Markdown {
             out.write_char('\n')?;
         }
         self.before = Some(LastMarkdownEntry { depth: 0, is_point: false, ends_in_lines: false });
-        let [before, behind] = self.spelling.heading(2);
+        let [before, behind] = self.syntax.heading(2);
         writeln!(out, "{before}{text}{behind}")
     }
 
@@ -161,7 +161,7 @@ impl Markdown {
         if is_below && !is_behind && self.is_open && !entry.view.title.is_empty() {
             // The title of the result would continue the call's line.
             self.is_open = false;
-            out.write_str(self.spelling.marks().line_break)?;
+            out.write_str(self.syntax.marks().line_break)?;
         } else if !is_behind {
             self.end_line(out)?;
         }
@@ -170,11 +170,11 @@ impl Markdown {
         let is_next =
             before.is_some_and(|before| before.is_point && now.is_point && before.depth == now.depth);
         if let Some(before) = before.filter(|_| !is_next && !is_behind) {
-            let level = quote(&mut writer, self.spelling, before.depth.min(now.depth));
+            let level = quote(&mut writer, self.syntax, before.depth.min(now.depth));
             writer.line("");
             writer.close(level);
         }
-        quote(&mut writer, self.spelling, now.depth);
+        quote(&mut writer, self.syntax, now.depth);
         if entry.level > 0 {
             let indent = " ".repeat(LEVEL * usize::from(entry.level).min(MOST_LEVELS));
             writer.open(&indent, &indent);
@@ -182,12 +182,12 @@ impl Markdown {
         let body = MarkdownBlocks {
             writer: &mut writer,
             options: &self.options,
-            spelling: self.spelling,
+            syntax: self.syntax,
             id: entry.id.as_str(),
             // A body that was cut is short enough.
             folds: !is_page || folded.is_none() && !page::is_cut(&entry.view.body),
             pictures: 0,
-            bullet: self.spelling.marks().bullets[usize::from(entry.kind == Kind::Result)],
+            bullet: self.syntax.marks().bullets[usize::from(entry.kind == Kind::Result)],
         };
         let mut part = MarkdownEntry { entry, relation, body, is_page };
         self.is_open = false;
@@ -268,10 +268,10 @@ impl HeadWriter for Markdown {
 }
 
 /// Opens a quote for each level of sub-agents.
-fn quote(writer: &mut LineWriter<'_>, spelling: &dyn Spelling, depth: u16) -> lines::LineLevel {
+fn quote(writer: &mut LineWriter<'_>, syntax: &dyn MarkupSyntax, depth: u16) -> lines::LineLevel {
     let level = writer.open("", "");
     for _ in 0..usize::from(depth).min(MOST_QUOTES) {
-        writer.open(spelling.marks().nest, spelling.marks().nest);
+        writer.open(syntax.marks().nest, syntax.marks().nest);
     }
     level
 }
@@ -313,7 +313,7 @@ impl MarkdownEntry<'_, '_, '_> {
     /// Returns the title, with a line break at its end if a line of text follows that would continue it.
     fn broken(&self, mut title: String) -> String {
         if matches!(self.entry.view.body.first(), Some(Block::Lines { lines }) if lines.len() == 1) {
-            title.push_str(self.body.spelling.marks().line_break.trim_end_matches('\n'));
+            title.push_str(self.body.syntax.marks().line_break.trim_end_matches('\n'));
         }
         title
     }
@@ -339,7 +339,7 @@ impl MarkdownEntry<'_, '_, '_> {
             summary.attach("text", before);
             summary.append(note);
         }
-        let blanks = self.body.spelling.marks().set_in;
+        let blanks = self.body.syntax.marks().set_in;
         let level = self.body.writer.open(bullet, blanks);
         self.body.begin_fold(&summary);
         self.body.blocks(&view.body);
@@ -360,17 +360,17 @@ impl MarkdownEntry<'_, '_, '_> {
         let mut title = Some(&view.title).filter(|title| !title.is_empty());
         if is_behind {
             let mut line = String::from(" · ");
-            block::spans(self.body.spelling, &view.title, false, &mut line);
+            block::spans(self.body.syntax, &view.title, false, &mut line);
             self.body.writer.continue_line(&line);
             self.body.writer.end_line();
             title = None;
         } else if !is_below {
             let unnamed = Line::of("muted", "result");
             let call = if let Relation::Apart(call) = self.relation { call } else { &unnamed };
-            let mut line = self.titled(self.body.spelling.marks().bullets[0], Some("result"), call);
+            let mut line = self.titled(self.body.syntax.marks().bullets[0], Some("result"), call);
             if let Some(note) = title.take_if(|_| self.entry.is_note()) {
                 line.push_str(" · ");
-                block::spans(self.body.spelling, note, false, &mut line);
+                block::spans(self.body.syntax, note, false, &mut line);
             }
             self.body.writer.line(&line);
         }
@@ -399,7 +399,7 @@ impl MarkdownEntry<'_, '_, '_> {
             self.body.begin_fold(&Line::of("text", Text::own("Thinking")));
         }
         if view.is_heading() && !self.is_page {
-            let [before, behind] = self.body.spelling.heading(if is_first { 1 } else { 2 });
+            let [before, behind] = self.body.syntax.heading(if is_first { 1 } else { 2 });
             let line = self.titled(before, None, &view.title) + behind;
             self.body.writer.line(&line);
             self.body.writer.gap();
@@ -408,12 +408,12 @@ impl MarkdownEntry<'_, '_, '_> {
             self.body.writer.line(&line);
             self.body.writer.gap();
         } else if self.entry.kind == Kind::Prompt && !self.entry.begins_turn() {
-            let strong = self.body.spelling.marks().strong;
+            let strong = self.body.syntax.marks().strong;
             self.body.writer.line(&format!("{strong}Asked{strong}"));
             self.body.writer.gap();
         }
         let is_asked = self.is_page && self.entry.begins_turn();
-        let mark = if is_asked { self.body.spelling.marks().quote } else { "" };
+        let mark = if is_asked { self.body.syntax.marks().quote } else { "" };
         let level = self.body.writer.open(mark, mark);
         self.body.blocks(&view.body);
         self.body.writer.close(level);
@@ -431,7 +431,7 @@ impl MarkdownEntry<'_, '_, '_> {
 
     /// Writes the line of the call that a list item is inside, if that isn't above it. Returns the bullet of the item.
     fn inside(&mut self) -> &'static str {
-        let bullet = self.body.spelling.marks().bullets[0];
+        let bullet = self.body.syntax.marks().bullets[0];
         if let Relation::Apart(call) = self.relation {
             let line = self.titled(bullet, Some("inside"), call);
             self.body.writer.line(&line);
@@ -458,7 +458,7 @@ impl MarkdownEntry<'_, '_, '_> {
         }
         let begins =
             !line.ends_with(|ch: char| !ch.is_whitespace() && ch != '-' && ch != '#') && shape.is_empty();
-        block::spans(self.body.spelling, title, begins, &mut line);
+        block::spans(self.body.syntax, title, begins, &mut line);
         line
     }
 }

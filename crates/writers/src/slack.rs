@@ -17,7 +17,7 @@
 
 use crate::commonmark;
 use crate::lines::LineWriter;
-use crate::markdown::{Markdown, Spelling, SpellingMarks};
+use crate::markdown::{Markdown, MarkupSyntax, SyntaxMarks};
 use crate::page::{self, PageOptions};
 use streamfmt_core::entry::{Line, Point};
 use streamfmt_core::theme::{self, Glyphs};
@@ -30,7 +30,7 @@ const MAX_EMOJI: usize = 100;
 
 /// Creates a writer of messages for Slack. They have neither folds nor images.
 pub fn message(options: PageOptions) -> Markdown {
-    Markdown::spelled(PageOptions { fold: None, ..options }, &Mrkdwn { is_verbatim: false })
+    Markdown::with_syntax(PageOptions { fold: None, ..options }, &Mrkdwn { is_verbatim: false })
 }
 
 /// Slack's syntax.
@@ -40,9 +40,9 @@ struct Mrkdwn {
     is_verbatim: bool,
 }
 
-impl Spelling for Mrkdwn {
-    fn marks(&self) -> &'static SpellingMarks {
-        const MARKS: SpellingMarks = SpellingMarks {
+impl MarkupSyntax for Mrkdwn {
+    fn marks(&self) -> &'static SyntaxMarks {
+        const MARKS: SyntaxMarks = SyntaxMarks {
             strong: "*",
             emphasis: "_",
             strike: "~",
@@ -58,11 +58,7 @@ impl Spelling for Mrkdwn {
             has_strong_headings: true,
             has_pictures: false,
         };
-        if self.is_verbatim {
-            &SpellingMarks { strong: "", emphasis: "", strike: "", ..MARKS }
-        } else {
-            &MARKS
-        }
+        if self.is_verbatim { &SyntaxMarks { strong: "", emphasis: "", strike: "", ..MARKS } } else { &MARKS }
     }
 
     fn heading(&self, _depth: usize) -> [&'static str; 2] {
@@ -168,7 +164,7 @@ impl Spelling for Mrkdwn {
         writer.gap();
     }
 
-    fn of_cells(&self) -> &'static dyn Spelling {
+    fn of_cells(&self) -> &'static dyn MarkupSyntax {
         &Self { is_verbatim: true }
     }
 

@@ -66,9 +66,9 @@ const OUTPUT: &str = "output";
 const ROOM_OF_MARK: usize = 2;
 
 /// The separator between a call and its result on the same row.
-const BEHIND: &str = " · ";
+const SEPARATOR: &str = " · ";
 /// The same in ASCII.
-const BEHIND_ASCII: &str = " - ";
+const SEPARATOR_ASCII: &str = " - ";
 
 /// How spans are painted.
 #[derive(Clone, Debug, Default)]
@@ -413,7 +413,7 @@ fn behind<'a>(
         return None;
     }
     let between = match between(&entry.view) {
-        BEHIND if look.layout.is_ascii() => BEHIND_ASCII,
+        SEPARATOR if look.layout.is_ascii() => SEPARATOR_ASCII,
         between => between,
     };
     let mut pieces = vec![look.piece("result.note", between)];
@@ -424,7 +424,7 @@ fn behind<'a>(
 
 /// Returns the separator between a call and the title of its result.
 fn between(view: &View) -> &'static str {
-    if view.goes_on { " " } else { BEHIND }
+    if view.goes_on { " " } else { SEPARATOR }
 }
 
 /// Whether a result is a success with only a short title.

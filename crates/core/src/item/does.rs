@@ -3,13 +3,13 @@
 use crate::json::{Record, Value, ValueKind};
 use crate::text::Text;
 
-use super::{Fact, FactRef, Item, NamedPart, part};
+use super::{Fact, FactRef, FactSpec, Item, part};
 
 /// The source of a call's arguments.
 #[derive(Clone, Debug)]
 pub enum Does {
     /// These parts of its input.
-    Input(&'static [NamedPart]),
+    Input(&'static [FactSpec]),
     /// Facts that its dialect has made.
     Facts {
         /// The facts, by the shared names of arguments.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use jiff::Timestamp;
 
-use crate::item::{Item, NamedPart, Picture, PresentParts, part, time_of};
+use crate::item::{FactSpec, Item, Picture, PresentParts, part, time_of};
 use crate::json::{Record, Str, Value, ValueKind, is_same};
 use crate::text::Text;
 
@@ -29,7 +29,7 @@ pub enum Fact {
     /// The milliseconds from a time in another record, by node, to the item's time, computed on request.
     Since(Record, u32),
     /// A value of the item's record, by node, whose parts have shared names. Machine output has the unchanged value.
-    Named(u32, &'static [NamedPart]),
+    Named(u32, &'static [FactSpec]),
     /// Parts of a value of the item's record, which are facts of the item.
     Parts(PresentParts),
     /// The Base64 of a picture: a string of the item's record, by node. Machine output omits it.
@@ -46,9 +46,9 @@ pub enum FactRef<'a> {
     /// A value of the item's record.
     Json(Value<'a>),
     /// A value of the record, whose parts have shared names.
-    Named(Value<'a>, &'static [NamedPart]),
+    Named(Value<'a>, &'static [FactSpec]),
     /// A list whose only element is such a value.
-    Sole(Value<'a>, &'static [NamedPart]),
+    Sole(Value<'a>, &'static [FactSpec]),
     /// A text, number or truth value that is made of a value on request.
     Of(MakeFact, Value<'a>),
     /// A constant of the tool.
@@ -102,7 +102,7 @@ impl<'a> FactRef<'a> {
         match self {
             Self::Json(value) => Self::of_json(value.get(name)?),
             Self::Named(value, parts) => {
-                let is_it = |part: &&NamedPart| is_same(part.name.as_bytes(), name.as_bytes());
+                let is_it = |part: &&FactSpec| is_same(part.name.as_bytes(), name.as_bytes());
                 parts.iter().filter(is_it).find_map(|part| part.of(value))
             }
             Self::Made(item, Fact::Map(parts)) => {

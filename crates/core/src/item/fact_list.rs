@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use super::{Fact, NamedPart, PartTable};
+use super::{Fact, FactSpec, FactTable};
 use crate::json::Value;
 
 /// Facts by name, in insertion order. Most lookups are for absent names, so a bit set of the names answers those without a
@@ -23,7 +23,7 @@ impl FactList {
     }
 
     /// Appends parts of a value of the item's record as facts.
-    pub fn read(&mut self, value: Value<'_>, parts: &'static [NamedPart]) {
+    pub fn read(&mut self, value: Value<'_>, parts: &'static [FactSpec]) {
         self.names |= parts.iter().fold(0, |names, part| names | bit(part.name));
         self.facts.push(("", Fact::Named(value.node(), parts)));
     }
@@ -33,7 +33,7 @@ impl FactList {
     pub fn read_present<'a>(
         &mut self,
         value: Value<'a>,
-        table: &'static PartTable,
+        table: &'static FactTable,
         others: impl FnMut(&[u8], Value<'a>),
     ) {
         let parts = table.of(value, others);

@@ -1,4 +1,4 @@
-//! Facts that are read from a JSON value on request. A `NamedPart` maps a field of the input of a tool, or of a line of a stream, to a name
+//! Facts that are read from a JSON value on request. A `FactSpec` maps a field of the input of a tool, or of a line of a stream, to a name
 //! that all dialects share.
 
 use super::{FactRef, MakeFact};
@@ -8,12 +8,12 @@ use crate::name_table::NameTable;
 /// A fact that is read from a JSON value, such as an argument from a call's input: its shared name, and its source in the value. Of several
 /// parts with the same name, the first that is present counts.
 #[derive(Clone, Copy, Debug)]
-pub struct NamedPart {
+pub struct FactSpec {
     /// Its shared name.
     pub name: &'static str,
     from: PartSource,
     /// Its own parts, if it is an object or a list of objects.
-    parts: &'static [NamedPart],
+    parts: &'static [FactSpec],
 }
 
 /// Finds a part in a value, given also the value of its key.
@@ -36,7 +36,7 @@ enum PartSource {
     Word(&'static str),
 }
 
-impl NamedPart {
+impl FactSpec {
     /// The value under `key`.
     pub const fn key(key: &'static str, name: &'static str) -> Self {
         Self { name, from: PartSource::Key(key), parts: &[] }
@@ -115,15 +115,15 @@ impl NamedPart {
 /// Many parts, most of which any one value lacks, such as those of the results of all tools. Of several parts with the same name, the last
 /// in the order of the value's fields counts.
 #[derive(Debug)]
-pub struct PartTable {
-    parts: Vec<NamedPart>,
+pub struct FactTable {
+    parts: Vec<FactSpec>,
     /// The index of the first part of each key.
     by_key: NameTable<usize>,
 }
 
-impl PartTable {
+impl FactTable {
     /// Makes a table. Each part must have a key; parts with the same key must follow each other.
-    pub fn new(parts: impl IntoIterator<Item = NamedPart>) -> Self {
+    pub fn new(parts: impl IntoIterator<Item = FactSpec>) -> Self {
         let parts: Vec<_> = parts.into_iter().collect();
         let keys: Vec<_> =
             parts.iter().enumerate().filter_map(|(at, part)| Some((part.key_of()?, at))).collect();
@@ -153,7 +153,7 @@ pub struct PresentParts {
     /// The value, by node of the item's record.
     value: u32,
     /// Each part, and the value of its key.
-    fields: Vec<(&'static NamedPart, u32)>,
+    fields: Vec<(&'static FactSpec, u32)>,
 }
 
 impl PresentParts {
@@ -164,7 +164,7 @@ impl PresentParts {
 
     /// The part called `name`, unless it is `null`.
     pub(super) fn get<'a>(&self, record: &'a Record, name: &str) -> Option<FactRef<'a>> {
-        let is_it = |part: &NamedPart| is_same(part.name.as_bytes(), name.as_bytes());
+        let is_it = |part: &FactSpec| is_same(part.name.as_bytes(), name.as_bytes());
         let mut found = self.fields.iter().rev().filter(|(part, _)| is_it(part));
         found.find_map(|(part, field)| part.at(record.value(self.value), record.value(*field)))
     }
@@ -205,16 +205,16 @@ mod tests {
     use super::*;
     use crate::item::{Fact, Item, Kind};
 
-    static TABLE: LazyLock<PartTable> = LazyLock::new(|| {
-        PartTable::new([
-            NamedPart::key("none", "first"),
-            NamedPart::key("old", "first"),
-            NamedPart::key("new", "first"),
-            NamedPart::key("kind", "kind"),
-            NamedPart::made("kind", "length", |kind| {
+    static TABLE: LazyLock<FactTable> = LazyLock::new(|| {
+        FactTable::new([
+            FactSpec::key("none", "first"),
+            FactSpec::key("old", "first"),
+            FactSpec::key("new", "first"),
+            FactSpec::key("kind", "kind"),
+            FactSpec::made("kind", "length", |kind| {
                 Some(Fact::Int((kind.decode()?.len() as u64).cast_signed()))
             }),
-            NamedPart::found("flag", "count", |object, flag| {
+            FactSpec::found("flag", "count", |object, flag| {
                 flag.bool().filter(|flag| *flag).and(object.get("many")).map(FactRef::Json)
             }),
         ])

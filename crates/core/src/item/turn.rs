@@ -1,6 +1,6 @@
 //! What items mean for the answer of their turn: which of them may be it, and which end the turn.
 
-use crate::item::{Content, Deed, Fact, FactList, FactRef, Id, Item, Kind, Status};
+use crate::item::{Content, Fact, FactList, FactRef, Id, Item, Kind, Status, ToolKind};
 
 /// What an item means for the answer of its turn. Items of sub-agents and repeated ones mean nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,14 +48,14 @@ impl TurnStep {
             Kind::Prompt => Self::Prompt,
             Kind::Reply if item.is_blank() => Self::Other,
             Kind::Reply => Self::Claim(AnswerClaim::of_reply(item)),
-            Kind::Call => match item.deed {
-                Some(Deed::Answer) => Self::Claim(AnswerClaim::Structured),
-                Some(Deed::PlanMode) if item.does().get("plan").and_then(FactRef::str).is_some() => {
+            Kind::Call => match item.tool_kind {
+                Some(ToolKind::Answer) => Self::Claim(AnswerClaim::Structured),
+                Some(ToolKind::PlanMode) if item.does().get("plan").and_then(FactRef::str).is_some() => {
                     Self::Claim(AnswerClaim::Reply)
                 }
                 _ => Self::Work,
             },
-            Kind::Result if item.error && item.deed == Some(Deed::Answer) => Self::Refused,
+            Kind::Result if item.error && item.tool_kind == Some(ToolKind::Answer) => Self::Refused,
             Kind::Result | Kind::Plan => Self::Work,
             Kind::Notice => match item.fact("event").and_then(FactRef::str).as_deref() {
                 Some("interrupt") => Self::Stop,
@@ -79,7 +79,7 @@ impl Item {
     /// the outcome had.
     pub fn as_answer(&self) -> Option<Self> {
         let is_true = |name: &str| self.fact(name).and_then(FactRef::bool) == Some(true);
-        let (text, structured) = match (self.kind, self.deed) {
+        let (text, structured) = match (self.kind, self.tool_kind) {
             (Kind::Outcome, _) if self.error || self.status == Status::Failed => return None,
             (Kind::Outcome, _) => {
                 let structured = self.fact("structured").and_then(FactRef::value);
@@ -89,8 +89,8 @@ impl Item {
                     None => (self.text.clone(), false),
                 }
             }
-            (Kind::Call, Some(Deed::Answer)) => (Content::Own(self.input()?.raw().to_owned()), true),
-            (Kind::Call, Some(Deed::PlanMode)) => {
+            (Kind::Call, Some(ToolKind::Answer)) => (Content::Own(self.input()?.raw().to_owned()), true),
+            (Kind::Call, Some(ToolKind::PlanMode)) => {
                 (Content::Own(self.does().get("plan")?.str()?.into_owned()), false)
             }
             _ => return None,

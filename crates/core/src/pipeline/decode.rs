@@ -8,7 +8,7 @@ use crate::event::Event;
 use crate::frame::{Framer, Frames};
 use crate::item::{Action, Content, Fact, Id, Item, Kind};
 use crate::json::{self, Record, Value};
-use crate::reading::{LinePart, LineReader, LineReading, WrappedLines};
+use crate::reading::{LinePart, LineReader, ParsedLine, WrappedLines};
 
 use super::Setup;
 use super::detect::{ChosenDialect, Detection};
@@ -111,7 +111,7 @@ impl DecodeStage {
             let claim = |value: Value<'_>| dialects.is_event(value);
             if decode.reads_text() {
                 reader.finish(claim, |line, reading| decode.line(line, reading, each));
-                return LineReading::each_text(&frames, |line, reading| decode.line(line, reading, each));
+                return ParsedLine::each_text(&frames, |line, reading| decode.line(line, reading, each));
             }
             reader.read(frames, claim, |line, reading| decode.line(line, reading, each));
         });
@@ -125,7 +125,7 @@ impl DecodeStage {
     }
 
     /// Counts the lines of a reading, and emits its steps.
-    fn line(&mut self, line: u64, reading: LineReading, each: &mut dyn FnMut(Step)) {
+    fn line(&mut self, line: u64, reading: ParsedLine, each: &mut dyn FnMut(Step)) {
         count_lines(&reading, &mut *each);
         self.read(line, reading, None, each);
     }
@@ -170,34 +170,34 @@ impl DecodeStage {
     pub(super) fn read(
         &mut self,
         line: u64,
-        reading: LineReading,
+        reading: ParsedLine,
         parent: Option<&Id>,
         each: &mut dyn FnMut(Step),
     ) {
         match reading {
-            LineReading::Blank if self.reads_text() => self.text(line, "", each),
-            LineReading::Text(text) if self.reads_text() => self.text(line, &text, each),
+            ParsedLine::Blank if self.reads_text() => self.text(line, "", each),
+            ParsedLine::Text(text) if self.reads_text() => self.text(line, &text, each),
             // They were read before the dialect was known.
-            LineReading::Wrapped(lines) if self.reads_text() => {
+            ParsedLine::Wrapped(lines) if self.reads_text() => {
                 (line..).zip(lines.text().split('\n')).for_each(|(line, text)| self.text(line, text, each));
             }
-            LineReading::Blank => each(Step::Count(|report| report.blank_lines += 1)),
-            LineReading::Record(record) => self.record(line, &record, parent, each),
-            LineReading::Text(text) => {
+            ParsedLine::Blank => each(Step::Count(|report| report.blank_lines += 1)),
+            ParsedLine::Record(record) => self.record(line, &record, parent, each),
+            ParsedLine::Text(text) => {
                 if let Some(other) = self.detection.dialects.claiming_text(&text) {
                     self.note_other(other, false, line, parent, each);
                 }
                 raw(line, text, parent, each);
             }
-            LineReading::Parts(parts) => parts.enumerate().for_each(|(index, part)| match part {
+            ParsedLine::Parts(parts) => parts.enumerate().for_each(|(index, part)| match part {
                 LinePart::Record(record) => self.record(line, &record, parent, each),
                 LinePart::Damage { text, incomplete } => {
                     each(Step::Count(|report| report.damaged += 1));
                     each(Step::put(self.damage(line, index, text, incomplete), parent));
                 }
             }),
-            LineReading::Wrapped(lines) => self.wrapped(line, &lines, parent, each),
-            LineReading::Oversized { bytes, lines } => {
+            ParsedLine::Wrapped(lines) => self.wrapped(line, &lines, parent, each),
+            ParsedLine::Oversized { bytes, lines } => {
                 further_lines(lines.saturating_sub(1), each);
                 let mut notice = Item::warning(format!("line-{line}"), "oversized", line);
                 notice.data.push(("bytes", Fact::Int(bytes.cast_signed())));
@@ -429,7 +429,7 @@ impl DecodeStage {
 }
 
 /// Counts the lines of a reading.
-pub(super) fn count_lines(reading: &LineReading, mut each: impl FnMut(Step)) {
+pub(super) fn count_lines(reading: &ParsedLine, mut each: impl FnMut(Step)) {
     (0..reading.lines()).for_each(|_| each(Step::Count(|report| report.lines += 1)));
 }
 

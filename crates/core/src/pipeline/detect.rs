@@ -6,7 +6,7 @@ use crate::budget::Budget;
 use crate::dialect::{CLAIM, Decoder, Dialect, DialectPlugin, Dialects, ForeignProgram, Input};
 use crate::event::Event;
 use crate::json::{Record, ValueKind};
-use crate::reading::LineReading;
+use crate::reading::ParsedLine;
 
 /// The dialect of the input, detected or configured.
 pub(super) struct ChosenDialect {
@@ -47,17 +47,15 @@ impl Detection {
     }
 
     /// Returns the dialect that claims the input, given this line and those before it.
-    pub(super) fn claiming(&mut self, reading: &LineReading) -> Option<ChosenDialect> {
+    pub(super) fn claiming(&mut self, reading: &ParsedLine) -> Option<ChosenDialect> {
         match reading {
-            LineReading::Record(record) => self.claiming_record(record),
-            LineReading::Parts(parts) => parts.records().find_map(|record| self.claiming_record(&record)),
-            LineReading::Wrapped(lines) => {
+            ParsedLine::Record(record) => self.claiming_record(record),
+            ParsedLine::Parts(parts) => parts.records().find_map(|record| self.claiming_record(&record)),
+            ParsedLine::Wrapped(lines) => {
                 lines.records().find_map(|(_, record)| self.claiming_record(&record))
             }
-            LineReading::Text(text) => {
-                self.dialects.claiming_text(text).map(|dialect| self.built_in(dialect))
-            }
-            LineReading::Blank | LineReading::Oversized { .. } => None,
+            ParsedLine::Text(text) => self.dialects.claiming_text(text).map(|dialect| self.built_in(dialect)),
+            ParsedLine::Blank | ParsedLine::Oversized { .. } => None,
         }
     }
 
@@ -89,13 +87,13 @@ impl Detection {
     }
 
     /// The dialect for these lines, which no dialect claimed, if each is an object or blank.
-    pub(super) fn fallback(&self, lines: &[(u64, LineReading)]) -> Option<ChosenDialect> {
-        let is_object = |reading: &LineReading| match reading {
-            LineReading::Record(record) => record.root().kind() == ValueKind::Object,
-            LineReading::Blank => true,
+    pub(super) fn fallback(&self, lines: &[(u64, ParsedLine)]) -> Option<ChosenDialect> {
+        let is_object = |reading: &ParsedLine| match reading {
+            ParsedLine::Record(record) => record.root().kind() == ValueKind::Object,
+            ParsedLine::Blank => true,
             _ => false,
         };
-        let has_record = lines.iter().any(|(_, reading)| matches!(reading, LineReading::Record(_)));
+        let has_record = lines.iter().any(|(_, reading)| matches!(reading, ParsedLine::Record(_)));
         (has_record && lines.iter().all(|(_, reading)| is_object(reading)))
             .then(|| self.dialects.find(self.dialects.fallback).map(|row| self.built_in(row)))?
     }

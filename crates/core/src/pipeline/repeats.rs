@@ -11,7 +11,7 @@ use crate::dialect::{Decoder, Dialects, LineKey};
 use crate::frame::{Framer, Frames};
 use crate::item::Id;
 use crate::json::{Record, Value};
-use crate::reading::{LineReader, LineReading};
+use crate::reading::{LineReader, ParsedLine};
 
 use super::decode::{Origins, Pieces};
 
@@ -188,12 +188,12 @@ impl RepeatedLines {
         let mut frames = |frames: Frames<'_>| {
             let claim = |value: Value<'_>| dialects.is_event(value);
             LineReader::apart().read(frames, claim, |_, reading| match reading {
-                LineReading::Record(record) => each(&record, next),
-                LineReading::Parts(parts) => parts.records().for_each(|record| each(&record, next)),
-                LineReading::Wrapped(_)
-                | LineReading::Blank
-                | LineReading::Text(_)
-                | LineReading::Oversized { .. } => {}
+                ParsedLine::Record(record) => each(&record, next),
+                ParsedLine::Parts(parts) => parts.records().for_each(|record| each(&record, next)),
+                ParsedLine::Wrapped(_)
+                | ParsedLine::Blank
+                | ParsedLine::Text(_)
+                | ParsedLine::Oversized { .. } => {}
             });
         };
         if let Some(piece) = self.pieces.as_mut().and_then(Iterator::next) {

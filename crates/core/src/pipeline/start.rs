@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::event::Event;
 use crate::frame::Frames;
 use crate::json::Value;
-use crate::reading::LineReading;
+use crate::reading::ParsedLine;
 use crate::session::Facts;
 
 use super::decode::{DecodeStage, count_lines};
@@ -39,7 +39,7 @@ pub(super) struct Start {
     /// The approximate size of their text, in bytes.
     step_bytes: usize,
     /// The lines that are held back until a dialect claims them. They come after the steps, which already count them.
-    lines: Vec<(u64, LineReading)>,
+    lines: Vec<(u64, ParsedLine)>,
     /// The approximate size of these lines, in bytes.
     line_bytes: usize,
     /// Whether lines that aren't records were passed on without a dialect.
@@ -84,7 +84,7 @@ impl Start {
                 let mut each = |line, reading| self.line(line, reading, decode, session, out);
                 if is_text {
                     reader.finish(claim, &mut each);
-                    LineReading::each_text(&frames, each);
+                    ParsedLine::each_text(&frames, each);
                 } else {
                     reader.read(frames, claim, each);
                 }
@@ -96,7 +96,7 @@ impl Start {
     fn line(
         &mut self,
         line: u64,
-        reading: LineReading,
+        reading: ParsedLine,
         decode: &mut DecodeStage,
         session: &mut SessionStage,
         out: &mut dyn Write,
@@ -104,14 +104,14 @@ impl Start {
         self.line = line;
         count_lines(&reading, |step| self.step(step, session, out));
         let is_raw =
-            matches!(reading, LineReading::Blank | LineReading::Text(_) | LineReading::Oversized { .. });
+            matches!(reading, ParsedLine::Blank | ParsedLine::Text(_) | ParsedLine::Oversized { .. });
         let is_known = decode.dialect.is_some();
         if !is_known {
             decode.dialect = decode.detection.claiming(&reading);
         }
         // Raw text is held back only if earlier lines are.
         if is_known || is_raw && self.lines.is_empty() {
-            self.has_text |= !matches!(reading, LineReading::Blank);
+            self.has_text |= !matches!(reading, ParsedLine::Blank);
             return decode.read(line, reading, None, &mut |step| self.step(step, session, out));
         }
         self.line_bytes += size(&reading);
@@ -186,13 +186,13 @@ impl Start {
 }
 
 /// The approximate size of a line that is held back, in bytes.
-fn size(reading: &LineReading) -> usize {
+fn size(reading: &ParsedLine) -> usize {
     match reading {
         // Each part of a damaged line takes memory beside its text.
-        LineReading::Parts(parts) => MAX_UNCLAIMED_BYTES / 4 + parts.text().len(),
-        LineReading::Record(record) => record.text().len(),
-        LineReading::Text(text) => text.len(),
-        LineReading::Wrapped(lines) => MAX_UNCLAIMED_BYTES / 64 + lines.text().len(),
-        LineReading::Blank | LineReading::Oversized { .. } => 0,
+        ParsedLine::Parts(parts) => MAX_UNCLAIMED_BYTES / 4 + parts.text().len(),
+        ParsedLine::Record(record) => record.text().len(),
+        ParsedLine::Text(text) => text.len(),
+        ParsedLine::Wrapped(lines) => MAX_UNCLAIMED_BYTES / 64 + lines.text().len(),
+        ParsedLine::Blank | ParsedLine::Oversized { .. } => 0,
     }
 }

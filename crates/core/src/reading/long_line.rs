@@ -10,7 +10,7 @@ use crate::json::Record;
 use super::document::{DocumentPlace, DocumentScanner};
 use super::prefix::{LONGEST, Prefix, record_start, time_in};
 use super::reader::{Claim, Each};
-use super::{LineParts, LineReading, WrappedLines, recover, text_of};
+use super::{LineParts, ParsedLine, WrappedLines, recover, text_of};
 
 /// How many bytes are followed at once.
 const PIECE: usize = 64 << 10;
@@ -90,11 +90,11 @@ impl LongLine {
     fn text(&mut self, text: Result<String, u64>, claim: Claim<'_>, each: Each<'_>) {
         let lines = u64::from(!mem::replace(&mut self.is_counted, true));
         let reading = match text {
-            Err(bytes) => LineReading::Oversized { bytes, lines },
+            Err(bytes) => ParsedLine::Oversized { bytes, lines },
             Ok(text) => match Record::read(&text) {
                 Ok((_, used)) if used == text.len() => {
                     let (records, time) = (std::iter::once(0..used).collect(), self.time.clone());
-                    LineReading::Wrapped(WrappedLines {
+                    ParsedLine::Wrapped(WrappedLines {
                         records,
                         time,
                         lines,
@@ -104,8 +104,8 @@ impl LongLine {
                 }
                 damaged => {
                     match recover(text, damaged.map_or_else(|damage| damage.at, |(_, used)| used), claim) {
-                        LineReading::Parts(parts) => LineReading::Parts(LineParts { lines, ..parts }),
-                        LineReading::Text(text) if lines == 0 => LineReading::Parts(LineParts::rest(text)),
+                        ParsedLine::Parts(parts) => ParsedLine::Parts(LineParts { lines, ..parts }),
+                        ParsedLine::Text(text) if lines == 0 => ParsedLine::Parts(LineParts::rest(text)),
                         reading => reading,
                     }
                 }
@@ -145,25 +145,25 @@ mod tests {
     fn readings(stream: &[u8], piece: usize) -> Vec<(u64, u64, String)> {
         let (mut framer, mut reader, mut all) = (Framer::new(MAX), LineReader::new(MAX), Vec::new());
         let claim = |value: Value<'_>| value.get("type").is_some();
-        let mut each = |line, reading: LineReading| {
+        let mut each = |line, reading: ParsedLine| {
             let lines = reading.lines();
             let what = match reading {
-                LineReading::Blank => "blank".to_owned(),
-                LineReading::Record(record) => format!("line {}", record.text()),
-                LineReading::Text(text) => format!("text {text}"),
-                LineReading::Wrapped(lines) => lines
+                ParsedLine::Blank => "blank".to_owned(),
+                ParsedLine::Record(record) => format!("line {}", record.text()),
+                ParsedLine::Text(text) => format!("text {text}"),
+                ParsedLine::Wrapped(lines) => lines
                     .records()
                     .flat_map(|(_, record)| {
                         [format!("record {}", record.text()), format!(" {:?}", lines.time())]
                     })
                     .collect(),
-                LineReading::Parts(parts) => parts
+                ParsedLine::Parts(parts) => parts
                     .map(|part| match part {
                         LinePart::Record(record) => record.text().to_owned(),
                         LinePart::Damage { text, incomplete } => format!("damage {text} {incomplete}"),
                     })
                     .collect(),
-                LineReading::Oversized { bytes, .. } => format!("oversized {bytes}"),
+                ParsedLine::Oversized { bytes, .. } => format!("oversized {bytes}"),
             };
             all.push((line, lines, what));
         };

@@ -23,7 +23,7 @@ use super::document::{DocumentPlace, DocumentScanner};
 use super::envelope::{RecordEnvelope, time_beside};
 use super::long_line::LongLine;
 use super::prefix::{LONGEST, Prefix, is_event_field, is_nothing, record_start, time_in, without_escapes};
-use super::{LineReading, WrappedLines, recover, text_of};
+use super::{ParsedLine, WrappedLines, recover, text_of};
 
 /// The most lines that are held until it is known whether a prefix repeats.
 const MOST_HELD: usize = 16;
@@ -37,7 +37,7 @@ const MOST_AGAIN: usize = 8;
 /// Whether a value is an event of a dialect.
 pub(super) type Claim<'a> = &'a dyn Fn(Value<'_>) -> bool;
 /// Takes a reading with the number of its first line.
-pub(super) type Each<'a> = &'a mut dyn FnMut(u64, LineReading);
+pub(super) type Each<'a> = &'a mut dyn FnMut(u64, ParsedLine);
 
 /// Reads the lines of one input.
 #[derive(Debug)]
@@ -144,7 +144,7 @@ impl LineReader {
         &mut self,
         frames: Frames<'_>,
         claim: impl Fn(Value<'_>) -> bool,
-        mut each: impl FnMut(u64, LineReading),
+        mut each: impl FnMut(u64, ParsedLine),
     ) {
         let Frames { line, oversized, bytes, lines } = frames;
         if let Some(size) = oversized {
@@ -175,7 +175,7 @@ impl LineReader {
         for (line, (part, read)) in (line..).zip(lines.iter().zip(read)) {
             match read {
                 Ok(span) if self.is_plain() => {
-                    each(line, LineReading::Record(Record::of_batch(&batch, span)));
+                    each(line, ParsedLine::Record(Record::of_batch(&batch, span)));
                 }
                 read => self.line(line, text[part.clone()].to_owned(), read.err(), &claim, &mut each),
             }
@@ -183,7 +183,7 @@ impl LineReader {
     }
 
     /// Ends the input: reads the lines that are held.
-    pub fn finish(&mut self, claim: impl Fn(Value<'_>) -> bool, mut each: impl FnMut(u64, LineReading)) {
+    pub fn finish(&mut self, claim: impl Fn(Value<'_>) -> bool, mut each: impl FnMut(u64, ParsedLine)) {
         let mut queue = ReadQueue::new(self.held_bytes());
         while !self.is_idle() {
             self.give_up(None, &mut queue, &claim, &mut each);
@@ -220,11 +220,11 @@ impl LineReader {
         match text {
             Err(bytes) => {
                 self.finish(claim, &mut *each);
-                each(line, LineReading::Oversized { bytes, lines: 1 });
+                each(line, ParsedLine::Oversized { bytes, lines: 1 });
             }
             Ok(text) if !self.is_plain() => self.line(line, text, None, claim, each),
             Ok(text) => match Record::from_line(text) {
-                Ok(record) => each(line, LineReading::Record(record)),
+                Ok(record) => each(line, ParsedLine::Record(record)),
                 Err((damage, text)) => self.line(line, text, Some(damage), claim, each),
             },
         }
@@ -248,7 +248,7 @@ impl LineReader {
                 Hold::Nothing => match Record::from_line(text) {
                     Ok(record) => match self.envelope.open(&record, claim) {
                         Some(inside) => self.inside(line, &record, inside, each),
-                        None => each(line, LineReading::Record(record)),
+                        None => each(line, ParsedLine::Record(record)),
                     },
                     Err((damage, text)) => self.start(line, text, damage, queue, claim, each),
                 },
@@ -279,11 +279,11 @@ impl LineReader {
             WrappedLines { time: time_beside(record), is_certain: true, ..WrappedLines::of(text, None) };
         let is_whole = inside.ends_with('\n');
         match Record::from_line(inside) {
-            Ok(inside) => each(line, LineReading::Wrapped(held.with_record(inside.text().to_owned()))),
+            Ok(inside) => each(line, ParsedLine::Wrapped(held.with_record(inside.text().to_owned()))),
             Err((_, parts)) if parts.starts_with('{') && !is_whole => {
                 self.hold = Hold::Parts { line, held, parts };
             }
-            Err(_) => each(line, LineReading::Text(held.text)),
+            Err(_) => each(line, ParsedLine::Text(held.text)),
         }
     }
 
@@ -308,7 +308,7 @@ impl LineReader {
         held.lines += 1;
         let (line, held) = (*line, mem::take(held).with_record(whole.text().to_owned()));
         self.hold = Hold::Nothing;
-        each(line, LineReading::Wrapped(held));
+        each(line, ParsedLine::Wrapped(held));
         true
     }
 
@@ -376,21 +376,21 @@ impl LineReader {
     /// Reads a line by itself. `scanned`: how many bytes were read to find out that it is no record.
     fn plain(&mut self, line: u64, text: String, scanned: usize, claim: Claim<'_>, each: Each<'_>) {
         let reading = recover(text, scanned, claim);
-        let LineReading::Text(text) = reading else { return each(line, reading) };
+        let ParsedLine::Text(text) = reading else { return each(line, reading) };
         // Behind a prefix, a record may be damaged as well.
         let behind = self.known.iter().find_map(|prefix| text.get(prefix.length_in(&text)?..));
         if let Some(rest) = behind.filter(|rest| rest.starts_with(['{', '[']))
-            && let parts @ LineReading::Parts(_) = recover(rest.to_owned(), 0, claim)
+            && let parts @ ParsedLine::Parts(_) = recover(rest.to_owned(), 0, claim)
         {
             return each(line, parts);
         }
         if is_event_field(&text) && self.known.iter().any(Prefix::is_event_data) {
             let field = WrappedLines { is_rest: true, ..WrappedLines::of(text, None) };
-            return each(line, LineReading::Wrapped(field));
+            return each(line, ParsedLine::Wrapped(field));
         }
         self.last_text.clear();
         self.last_text.push_str(&text[..floor(&text, LONGEST)]);
-        each(line, LineReading::Text(text));
+        each(line, ParsedLine::Text(text));
     }
 
     /// Looks for a prefix at the start of a line, while lines from one on are held that has it. Remembers it if it is there. Returns whether
@@ -480,9 +480,9 @@ impl LineReader {
             let held = WrappedLines { is_rest: document.is_begun && held.records.is_empty(), ..held };
             document.is_begun = true;
             match (document.oversized.take(), &document.prefix) {
-                (Some(bytes), _) => each(document.line, LineReading::Oversized { bytes, lines: held.lines }),
+                (Some(bytes), _) => each(document.line, ParsedLine::Oversized { bytes, lines: held.lines }),
                 (None, Some(prefix)) => self.wrapped(document.line, held, prefix, each),
-                (None, None) => each(document.line, LineReading::Wrapped(held)),
+                (None, None) => each(document.line, ParsedLine::Wrapped(held)),
             }
         }
         if place != DocumentPlace::Outside || is_cut {
@@ -502,7 +502,7 @@ impl LineReader {
             let name = is_first.then(|| without_escapes(text).trim().to_owned());
             (held.time, held.prefix) = (time_in(text).map(str::to_owned), name);
         }
-        each(line, LineReading::Wrapped(held));
+        each(line, ParsedLine::Wrapped(held));
     }
 
     /// Gives up on what is held, unless a prefix has become known: reads the first line by itself. The others, and the one that follows them,
@@ -521,7 +521,7 @@ impl LineReader {
             Hold::Parts { line, held, .. } => {
                 is_over = true;
                 for (line, text) in (line..).zip(held.text.split('\n')) {
-                    each(line, LineReading::Text(text.to_owned()));
+                    each(line, ParsedLine::Text(text.to_owned()));
                 }
             }
             Hold::Prefix { prefix, lines: held, .. } => {
@@ -532,7 +532,7 @@ impl LineReader {
                 let OpenDocument { held, line, oversized, .. } = *document;
                 if let Some(bytes) = oversized {
                     is_over = true;
-                    each(line, LineReading::Oversized { bytes, lines: held.lines });
+                    each(line, ParsedLine::Oversized { bytes, lines: held.lines });
                 } else if held.lines > 0 {
                     lines = (line..).zip(held.text.split('\n').map(str::to_owned)).collect();
                 }
@@ -551,7 +551,7 @@ impl LineReader {
             // Each of the rest by itself.
             for (line, text) in mem::take(&mut queue.lines) {
                 match Record::from_line(text) {
-                    Ok(record) => each(line, LineReading::Record(record)),
+                    Ok(record) => each(line, ParsedLine::Record(record)),
                     Err((damage, text)) => self.plain(line, text, damage.at, claim, each),
                 }
             }

@@ -23,7 +23,7 @@ fn readings(stream: &[u8], piece: usize) -> Vec<(u64, Vec<String>)> {
 /// The readings of a stream, each with the number of its first line and of its lines.
 fn counted(stream: &[u8]) -> Vec<(u64, u64, Vec<String>)> {
     let (mut framer, mut reader, mut all) = (Framer::new(MAX_LINE), LineReader::new(MAX_LINE), Vec::new());
-    let mut each = |line, reading: LineReading| all.push((line, reading.lines(), described(reading)));
+    let mut each = |line, reading: ParsedLine| all.push((line, reading.lines(), described(reading)));
     framer.push(stream, |frames| reader.read(frames, claim, &mut each));
     reader.finish(claim, &mut each);
     all
@@ -33,22 +33,22 @@ fn read(text: &str) -> Vec<String> {
     readings(text.as_bytes(), usize::MAX).into_iter().flat_map(|(_, reading)| reading).collect()
 }
 
-fn described(reading: LineReading) -> Vec<String> {
+fn described(reading: ParsedLine) -> Vec<String> {
     let of =
         |record: Record| format!("record {}{}", record.text(), if record.is_cut() { " cut" } else { "" });
     match reading {
-        LineReading::Blank => vec!["blank".into()],
-        LineReading::Record(record) => vec![of(record)],
-        LineReading::Text(text) => vec![format!("text {text}")],
-        LineReading::Parts(parts) => parts
+        ParsedLine::Blank => vec!["blank".into()],
+        ParsedLine::Record(record) => vec![of(record)],
+        ParsedLine::Text(text) => vec![format!("text {text}")],
+        ParsedLine::Parts(parts) => parts
             .map(|part| match part {
                 LinePart::Record(record) => of(record),
                 LinePart::Damage { text, incomplete: true } => format!("incomplete {text}"),
                 LinePart::Damage { text, .. } => format!("damage {text}"),
             })
             .collect(),
-        LineReading::Wrapped(lines) => lines.records().map(|(_, record)| of(record)).collect(),
-        LineReading::Oversized { bytes, .. } => vec![format!("oversized {bytes}")],
+        ParsedLine::Wrapped(lines) => lines.records().map(|(_, record)| of(record)).collect(),
+        ParsedLine::Oversized { bytes, .. } => vec![format!("oversized {bytes}")],
     }
 }
 
@@ -289,7 +289,7 @@ fn a_record_over_the_limit_is_skipped_and_its_neighbours_are_read() {
     let big = format!("{{\n\"type\":\"user\",\n\"a\": [\n{}\n]}}", "\"bbbbbbbbbb\",\n".repeat(20) + "1");
     let one = event(1);
     let (mut reader, mut framer, mut all) = (LineReader::new(150), Framer::new(150), Vec::new());
-    let mut each = |line, reading: LineReading| all.push((line, reading.lines(), described(reading)));
+    let mut each = |line, reading: ParsedLine| all.push((line, reading.lines(), described(reading)));
     framer.push(format!("[\n{one},\n{big},\n{one}\n]\n").as_bytes(), |frames| {
         reader.read(frames, claim, &mut each);
     });

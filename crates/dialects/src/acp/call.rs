@@ -4,7 +4,7 @@ use super::{Acp, ItemBuilder, MAX_OPEN, tools, wrapped};
 use crate::facts::filled;
 use crate::tool::{self, add_server};
 use streamfmt_core::event::Event;
-use streamfmt_core::item::{Content, Deed, Does, Fact, Id, Item, Kind};
+use streamfmt_core::item::{Content, Does, Fact, Id, Item, Kind, ToolKind};
 use streamfmt_core::json::{Record, Value, ValueKind};
 
 /// A call without a result. Each update has only the fields that changed.
@@ -175,11 +175,11 @@ impl UnfinishedCall {
             (call.record, call.input) = (Some(record), Some(node));
         }
         if server.is_some() {
-            (call.deed, call.does) = (Some(Deed::Mcp), Some(Does::Input(&[])));
-        } else if let Some((deed, parts)) =
+            (call.tool_kind, call.does) = (Some(ToolKind::Mcp), Some(Does::Input(&[])));
+        } else if let Some((tool_kind, parts)) =
             input.as_ref().and_then(|(record, node)| tools::of(kind, name, record.value(*node)))
         {
-            (call.deed, call.does) = (Some(deed), Some(Does::Input(parts)));
+            (call.tool_kind, call.does) = (Some(tool_kind), Some(Does::Input(parts)));
         } else {
             self.describe(kind, title, &mut call);
         }
@@ -194,26 +194,26 @@ impl UnfinishedCall {
         call
     }
 
-    /// Sets the deed of a call, and its arguments as far as the title, the locations and the changes have them.
+    /// Sets the kind of a call, and its arguments as far as the title, the locations and the changes have them.
     fn describe(&self, kind: &str, title: &str, call: &mut Item) {
         let text = |text: &str| Fact::Text(text.to_owned());
         let mut facts = Vec::new();
-        let mut deed = tools::deed_of(kind);
-        match deed {
-            Deed::Run => {
+        let mut tool_kind = tools::deed_of(kind);
+        match tool_kind {
+            ToolKind::Run => {
                 facts.push(("command", text(title)));
                 if let Some((cwd, purpose)) = wrapped::folder_and_purpose(&self.text) {
                     facts.extend([("cwd", text(cwd)), ("description", text(purpose))]);
                 }
             }
-            Deed::Grep => facts.extend([("by", text("content")), ("pattern", text(title))]),
-            Deed::Fetch => {
+            ToolKind::Grep => facts.extend([("by", text("content")), ("pattern", text(title))]),
+            ToolKind::Fetch => {
                 facts.push((if title.contains("://") { "url" } else { "query" }, text(title)));
             }
-            Deed::Read => facts.extend(self.paths.first().map(|path| ("path", text(path)))),
-            Deed::Edit => match &self.changes[..] {
+            ToolKind::Read => facts.extend(self.paths.first().map(|path| ("path", text(path)))),
+            ToolKind::Edit => match &self.changes[..] {
                 [DiffPart { path, old: None, new }] => {
-                    deed = Deed::Write;
+                    tool_kind = ToolKind::Write;
                     facts.extend([("path", text(path)), ("content", text(new))]);
                 }
                 [] if kind == "edit" => facts.extend(self.paths.first().map(|path| ("path", text(path)))),
@@ -228,7 +228,7 @@ impl UnfinishedCall {
             },
             _ => {}
         }
-        call.deed = Some(deed);
+        call.tool_kind = Some(tool_kind);
         let of = call.input.or_else(|| Some(self.source()?.1));
         call.does = match of {
             Some(of) if !facts.is_empty() => Some(Does::Facts { facts: facts.into(), of }),

@@ -5,7 +5,7 @@ use super::{Acp, AgentRequest, ItemBuilder, number};
 use crate::calls::CallState;
 use crate::facts::{filled, image, push_list, string, strings};
 use streamfmt_core::event::Event;
-use streamfmt_core::item::{Content, Deed, Fact, Id, Item, Kind, Status};
+use streamfmt_core::item::{Content, Fact, Id, Item, Kind, Status, ToolKind};
 use streamfmt_core::json::{Value, ValueKind};
 use streamfmt_core::text::Text;
 
@@ -21,7 +21,9 @@ impl Acp {
     fn result_of(&self, call: &Id, builder: &ItemBuilder<'_>) -> Item {
         let mut item = builder.item(Id::below(call.as_str(), "result"), Kind::Result);
         match self.calls.get(call) {
-            Some(CallState::Awaited(tool, deed)) => (item.tool, item.deed) = (tool.clone(), *deed),
+            Some(CallState::Awaited(tool, tool_kind)) => {
+                (item.tool, item.tool_kind) = (tool.clone(), *tool_kind);
+            }
             Some(CallState::Answered) => item.data.push(("again", Fact::Bool(true))),
             None => item.data.push(("orphan", Fact::Bool(true))),
         }
@@ -60,7 +62,10 @@ impl Acp {
         self.content(content, &mut item);
         raw_output(output, &mut item);
         let changes = DiffPart::all(content);
-        if matches!(item.deed, Some(Deed::Edit | Deed::Write)) && !call.has_changes() && !changes.is_empty() {
+        if matches!(item.tool_kind, Some(ToolKind::Edit | ToolKind::Write))
+            && !call.has_changes()
+            && !changes.is_empty()
+        {
             item.data.push(("changes", Fact::List(changes.iter().map(DiffPart::fact).collect())));
         }
         match status {

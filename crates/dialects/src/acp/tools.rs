@@ -2,10 +2,10 @@
 //! has several.
 
 use crate::tool::key;
-use streamfmt_core::item::{Deed, NamedPart};
+use streamfmt_core::item::{FactSpec, ToolKind};
 use streamfmt_core::json::Value;
 
-const PATH: [NamedPart; 6] = [
+const PATH: [FactSpec; 6] = [
     key("file_path", "path"),
     key("filePath", "path"),
     key("path", "path"),
@@ -14,7 +14,7 @@ const PATH: [NamedPart; 6] = [
     key("dir_path", "path"),
 ];
 
-const RUN: &[NamedPart] = &[
+const RUN: &[FactSpec] = &[
     key("command", "command"),
     key("cmd", "command"),
     key("description", "description"),
@@ -25,14 +25,14 @@ const RUN: &[NamedPart] = &[
     key("dir_path", "cwd"),
 ];
 
-const READ: &[NamedPart] = &[
+const READ: &[FactSpec] = &[
     PATH[0],
     PATH[1],
     PATH[2],
     PATH[3],
     PATH[4],
     PATH[5],
-    NamedPart::here(
+    FactSpec::here(
         "range",
         &[
             key("offset", "start"),
@@ -44,10 +44,10 @@ const READ: &[NamedPart] = &[
     ),
 ];
 
-const WRITE: &[NamedPart] =
+const WRITE: &[FactSpec] =
     &[PATH[0], PATH[1], PATH[2], PATH[3], PATH[4], key("content", "content"), key("file_text", "content")];
 
-const CHANGE: &[NamedPart] = &[
+const CHANGE: &[FactSpec] = &[
     key("old_string", "old"),
     key("oldString", "old"),
     key("old_str", "old"),
@@ -60,18 +60,18 @@ const CHANGE: &[NamedPart] = &[
     key("replaceAll", "everywhere"),
 ];
 
-const EDIT: &[NamedPart] = &[
+const EDIT: &[FactSpec] = &[
     PATH[0],
     PATH[1],
     PATH[2],
     PATH[3],
     PATH[4],
-    NamedPart::within("edits", "changes", CHANGE),
-    NamedPart::sole("changes", CHANGE),
+    FactSpec::within("edits", "changes", CHANGE),
+    FactSpec::sole("changes", CHANGE),
 ];
 
-const GREP: &[NamedPart] = &[
-    NamedPart::word("by", "content"),
+const GREP: &[FactSpec] = &[
+    FactSpec::word("by", "content"),
     key("pattern", "pattern"),
     key("query", "pattern"),
     key("regex", "pattern"),
@@ -81,11 +81,11 @@ const GREP: &[NamedPart] = &[
     key("include", "glob"),
 ];
 
-const FIND: &[NamedPart] = &[NamedPart::word("by", "name"), key("pattern", "pattern"), PATH[2], PATH[5]];
+const FIND: &[FactSpec] = &[FactSpec::word("by", "name"), key("pattern", "pattern"), PATH[2], PATH[5]];
 
-const FETCH: &[NamedPart] = &[key("url", "url"), key("query", "query"), key("prompt", "prompt")];
+const FETCH: &[FactSpec] = &[key("url", "url"), key("query", "query"), key("prompt", "prompt")];
 
-const DELEGATE: &[NamedPart] = &[
+const DELEGATE: &[FactSpec] = &[
     key("subagent_type", "agent"),
     key("agent_name", "agent"),
     key("agent", "agent"),
@@ -95,46 +95,46 @@ const DELEGATE: &[NamedPart] = &[
     key("task", "prompt"),
 ];
 
-const TODOS: &[NamedPart] = &[NamedPart::within(
+const TODOS: &[FactSpec] = &[FactSpec::within(
     "todos",
     "todos",
     &[key("content", "content"), key("description", "content"), key("status", "status"), key("id", "id")],
 )];
 
 /// Returns what a call of this kind does, and the parts of its input, if the input has those that such a call needs.
-pub(super) fn of(kind: &str, name: &str, input: Value<'_>) -> Option<(Deed, &'static [NamedPart])> {
-    let has_any = |parts: &[NamedPart], name: &str| {
-        let keys = parts.iter().filter(|part| part.name == name).filter_map(NamedPart::key_of);
+pub(super) fn of(kind: &str, name: &str, input: Value<'_>) -> Option<(ToolKind, &'static [FactSpec])> {
+    let has_any = |parts: &[FactSpec], name: &str| {
+        let keys = parts.iter().filter(|part| part.name == name).filter_map(FactSpec::key_of);
         keys.into_iter().any(|key| input.get(key).and_then(Value::str).is_some())
     };
     let finds = ["glob", "find", "list"].iter().any(|word| name.to_lowercase().contains(word));
-    let (deed, parts, needed) = match kind {
-        "execute" => (Deed::Run, RUN, "command"),
-        "read" => (Deed::Read, READ, "path"),
-        "edit" if has_any(WRITE, "content") => (Deed::Write, WRITE, "path"),
-        "edit" if has_any(CHANGE, "new") || input.get("edits").is_some() => (Deed::Edit, EDIT, "path"),
-        "search" if finds && input.get("pattern").is_none() => (Deed::List, READ, "path"),
-        "search" if finds => (Deed::Find, FIND, "pattern"),
-        "search" => (Deed::Grep, GREP, "pattern"),
-        "fetch" if input.get("url").is_some() => (Deed::Fetch, FETCH, "url"),
-        "fetch" => (Deed::Fetch, FETCH, "query"),
+    let (tool_kind, parts, needed) = match kind {
+        "execute" => (ToolKind::Run, RUN, "command"),
+        "read" => (ToolKind::Read, READ, "path"),
+        "edit" if has_any(WRITE, "content") => (ToolKind::Write, WRITE, "path"),
+        "edit" if has_any(CHANGE, "new") || input.get("edits").is_some() => (ToolKind::Edit, EDIT, "path"),
+        "search" if finds && input.get("pattern").is_none() => (ToolKind::List, READ, "path"),
+        "search" if finds => (ToolKind::Find, FIND, "pattern"),
+        "search" => (ToolKind::Grep, GREP, "pattern"),
+        "fetch" if input.get("url").is_some() => (ToolKind::Fetch, FETCH, "url"),
+        "fetch" => (ToolKind::Fetch, FETCH, "query"),
         _ if input.get("todos").is_some_and(|todos| todos.items().next().is_some()) => {
-            return Some((Deed::Plan, TODOS));
+            return Some((ToolKind::Plan, TODOS));
         }
-        "think" => (Deed::Delegate, DELEGATE, "prompt"),
+        "think" => (ToolKind::Delegate, DELEGATE, "prompt"),
         _ => return None,
     };
-    has_any(parts, needed).then_some((deed, parts))
+    has_any(parts, needed).then_some((tool_kind, parts))
 }
 
 /// Returns what a call does whose input isn't known, by its kind.
-pub(super) fn deed_of(kind: &str) -> Deed {
+pub(super) fn deed_of(kind: &str) -> ToolKind {
     match kind {
-        "execute" => Deed::Run,
-        "read" => Deed::Read,
-        "edit" | "delete" | "move" => Deed::Edit,
-        "search" => Deed::Grep,
-        "fetch" => Deed::Fetch,
-        _ => Deed::Other,
+        "execute" => ToolKind::Run,
+        "read" => ToolKind::Read,
+        "edit" | "delete" | "move" => ToolKind::Edit,
+        "search" => ToolKind::Grep,
+        "fetch" => ToolKind::Fetch,
+        _ => ToolKind::Other,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use streamfmt_core::item::{Deed, Does, Fact, Id, Item};
+use streamfmt_core::item::{Does, Fact, Id, Item, ToolKind};
 use streamfmt_core::json::Record;
 
 use crate::patch;
@@ -65,7 +65,7 @@ impl EditFence {
         }
         if let Some(changes) = patch::changes_of(body) {
             return Some((
-                vec![EditBlock { deed: Deed::Edit, path: above.map(str::to_owned), changes }],
+                vec![EditBlock { tool_kind: ToolKind::Edit, path: above.map(str::to_owned), changes }],
                 false,
             ));
         }
@@ -78,19 +78,22 @@ impl EditFence {
                     Fact::Map(vec![("path", Fact::Text(path)), ("diff", Fact::Text(diff))])
                 });
                 let changes = Fact::List(facts.collect());
-                return Some((vec![EditBlock { deed: Deed::Edit, path, changes }], false));
+                return Some((vec![EditBlock { tool_kind: ToolKind::Edit, path, changes }], false));
             }
         }
         // Without the session's format, a fence with a path above it may as well show a part of the file.
         let path = above.filter(|_| format.contains("whole"))?;
         let content = Fact::Text([body, if body.is_empty() { "" } else { "\n" }].concat());
-        Some((vec![EditBlock { deed: Deed::Write, path: Some(path.to_owned()), changes: content }], true))
+        Some((
+            vec![EditBlock { tool_kind: ToolKind::Write, path: Some(path.to_owned()), changes: content }],
+            true,
+        ))
     }
 }
 
 /// An edit, as a reply contains it.
 pub(super) struct EditBlock {
-    deed: Deed,
+    tool_kind: ToolKind,
     path: Option<String>,
     /// The changes; for a whole file, its content.
     changes: Fact,
@@ -120,10 +123,11 @@ impl EditBlock {
                 _ => None,
             }));
         }
-        let edit = AwaitedEdit { call: call.id.clone(), line: call.line, deed: self.deed, paths, old };
+        let edit =
+            AwaitedEdit { call: call.id.clone(), line: call.line, tool_kind: self.tool_kind, paths, old };
         let mut facts: Vec<_> = self.path.into_iter().map(|path| ("path", Fact::Text(path))).collect();
-        facts.push((if self.deed == Deed::Write { "content" } else { "changes" }, self.changes));
-        set(call, edit.tool(), self.deed, facts);
+        facts.push((if self.tool_kind == ToolKind::Write { "content" } else { "changes" }, self.changes));
+        set(call, edit.tool(), self.tool_kind, facts);
         edit
     }
 }
@@ -133,7 +137,7 @@ pub(super) struct AwaitedEdit {
     pub(super) call: Id,
     /// The line of its call.
     pub(super) line: u64,
-    pub(super) deed: Deed,
+    pub(super) tool_kind: ToolKind,
     paths: Vec<String>,
     /// The text that it replaces.
     old: String,
@@ -142,7 +146,7 @@ pub(super) struct AwaitedEdit {
 impl AwaitedEdit {
     /// The name that we give to the tool: the program has none.
     pub(super) fn tool(&self) -> &'static str {
-        if self.deed == Deed::Write { "write" } else { "edit" }
+        if self.tool_kind == ToolKind::Write { "write" } else { "edit" }
     }
 
     /// Whether it changes this file.
@@ -162,12 +166,12 @@ impl AwaitedEdit {
 
 /// Makes a call run a command.
 pub(super) fn set_command(call: &mut Item, command: &str) {
-    set(call, "run", Deed::Run, vec![("command", Fact::Text(command.to_owned()))]);
+    set(call, "run", ToolKind::Run, vec![("command", Fact::Text(command.to_owned()))]);
 }
 
-fn set(call: &mut Item, tool: &str, deed: Deed, facts: Vec<(&'static str, Fact)>) {
+fn set(call: &mut Item, tool: &str, tool_kind: ToolKind, facts: Vec<(&'static str, Fact)>) {
     call.tool = Some(tool.into());
-    call.deed = Some(deed);
+    call.tool_kind = Some(tool_kind);
     // There is no input in JSON; the facts are all that the history has of it.
     if let Ok((record, _)) = Record::read("{}") {
         let root = record.root().node();
@@ -206,7 +210,7 @@ fn search_blocks(body: &str, path: Option<&str>) -> Option<Vec<EditBlock>> {
         }
         let text = |lines: Vec<&str>| Fact::Text(lines.join("\n"));
         let changes = Fact::List(vec![Fact::Map(vec![("old", text(old)), ("new", text(new))])]);
-        blocks.push(EditBlock { deed: Deed::Edit, path: Some(path.clone()?), changes });
+        blocks.push(EditBlock { tool_kind: ToolKind::Edit, path: Some(path.clone()?), changes });
     }
     (!blocks.is_empty()).then_some(blocks)
 }

@@ -105,7 +105,7 @@ impl Aider {
         let mut call = self.item(line_id(line), Kind::Call, line);
         edits::set_command(&mut call, command);
         let mut result = self.result_of(&call.id, "run", line);
-        result.deed = call.deed;
+        result.tool_kind = call.tool_kind;
         result.data.push(("note", Fact::Text("the history doesn't contain its output".to_owned())));
         out.extend([call, result].map(|item| Event::Put(Box::new(item))));
     }
@@ -144,7 +144,7 @@ impl Aider {
     }
 
     pub(super) fn result_of_edit(&self, edit: &AwaitedEdit, line: u64) -> Item {
-        Item { deed: Some(edit.deed), ..self.result_of(&edit.call, edit.tool(), line) }
+        Item { tool_kind: Some(edit.tool_kind), ..self.result_of(&edit.call, edit.tool(), line) }
     }
 
     pub(super) fn result_of(&self, call: &Id, tool: &str, line: u64) -> Item {

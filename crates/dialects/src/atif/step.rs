@@ -4,7 +4,7 @@ use super::{AtifDecoder, AtifDocument, AtifTrajectory, tools};
 use crate::calls::{CallState, points};
 use crate::facts::{filled, image, minor, nodes, push_list, result_content, string, strings};
 use crate::item_builder::ItemBuilder;
-use streamfmt_core::item::{Content, Deed, Fact, Id, Item, Kind, Status};
+use streamfmt_core::item::{Content, Fact, Id, Item, Kind, Status, ToolKind};
 use streamfmt_core::json::{Value, ValueKind};
 use streamfmt_core::session::Map;
 use streamfmt_core::text::Text;
@@ -160,7 +160,9 @@ impl AtifDecoder {
         let mut item = builder.item(id, Kind::Result);
         item.words = Some(|_, text: Text| text.trimmed_end());
         match call.as_ref().and_then(|call| self.calls.get(call)) {
-            Some(CallState::Awaited(tool, deed)) => (item.tool, item.deed) = (tool.clone(), *deed),
+            Some(CallState::Awaited(tool, tool_kind)) => {
+                (item.tool, item.tool_kind) = (tool.clone(), *tool_kind);
+            }
             Some(CallState::Answered) => item.data.push(("again", Fact::Bool(true))),
             None => item.data.push(("orphan", Fact::Bool(true))),
         }
@@ -179,7 +181,7 @@ impl AtifDecoder {
                 (Some(embedded), Some(call)) => {
                     self.inside(embedded, call, trajectory.depth, document, builder);
                 }
-                _ if item.deed == Some(Deed::Delegate) => {
+                _ if item.tool_kind == Some(ToolKind::Delegate) => {
                     item.data.extend(nodes([("output_file", filled(path))]));
                 }
                 _ => {}

@@ -158,7 +158,7 @@ pub(super) enum EnvelopeKey {
     ApiError,
     Aborted,
     /// Known, but not used.
-    Beside,
+    KnownUnused,
 }
 
 impl EnvelopeKey {
@@ -167,8 +167,8 @@ impl EnvelopeKey {
 }
 
 static NAMES: LazyLock<NameTable<EnvelopeKey>> = NameTable::lazy(|| {
-    let beside = BESIDE.split_whitespace().map(|name| (name, EnvelopeKey::Beside));
-    NameTable::new(&FIELDS.into_iter().chain(beside).collect::<Vec<_>>())
+    let unused = KNOWN_UNUSED.split_whitespace().map(|name| (name, EnvelopeKey::KnownUnused));
+    NameTable::new(&FIELDS.into_iter().chain(unused).collect::<Vec<_>>())
 });
 
 /// The fields of message lines that are used.
@@ -207,7 +207,7 @@ const FIELDS: [(&str, EnvelopeKey); 31] = [
 ];
 
 /// The other known fields.
-const BESIDE: &str = "agent_id apiError apiErrorStatus apiErrorType api_error_status api_error_type \
+const KNOWN_UNUSED: &str = "agent_id apiError apiErrorStatus apiErrorType api_error_status api_error_type \
      api_message_id attributionAgent attributionMcpServer attributionMcpTool attributionSkill effort \
      entrypoint error failedResponseHadNoToolCall gitBranch hookTextLead holdsPersonsWords imagePasteIds \
      interruptedMessageId isReplay isVisibleInTranscriptOnly local_command_outcome local_command_run \

@@ -12,7 +12,7 @@ use crate::facts::{leveled, minor, nodes, result_content, string};
 use crate::tool::{add_server, mcp};
 use streamfmt_core::event::{Event, Usage};
 use streamfmt_core::hash::hash;
-use streamfmt_core::item::{Action, Content, Deed, Fact, FactRef, Id, Item, Kind, Status, WaitsFor};
+use streamfmt_core::item::{Action, Content, Fact, FactRef, Id, Item, Kind, Status, ToolKind, WaitsFor};
 use streamfmt_core::json::{self, Str, Value};
 
 use super::author::Author;
@@ -179,7 +179,7 @@ impl Claude {
             "tool_use" | "server_tool_use" | "mcp_tool_use" => self.call(builder, message, block),
             _ if kind.ends_with("_tool_result") || kind == "tool_result" => {
                 // The API ran the tool itself.
-                self.result(builder, block, block.call_id(), None, Ok((None, Some(Deed::Fetch))));
+                self.result(builder, block, block.call_id(), None, Ok((None, Some(ToolKind::Fetch))));
             }
             "fallback" => {
                 let mut notice = builder.notice("fallback", Content::None);
@@ -251,8 +251,8 @@ impl Claude {
         self.calls.add(&item);
         let plan = plan_of(builder, &item, block.input());
         // A stream has requests for these.
-        let asks =
-            matches!(item.deed, Some(Deed::Ask | Deed::PlanMode)) && builder.line.envelope.flags.is_history;
+        let asks = matches!(item.tool_kind, Some(ToolKind::Ask | ToolKind::PlanMode))
+            && builder.line.envelope.flags.is_history;
         let asked = asks.then(|| self.request_of(item.id.clone(), item.tool.as_deref().unwrap_or_default()));
         builder.put(item);
         if let Some(asked) = asked.filter(|asked| asked.waits_for != WaitsFor::Permission) {
@@ -262,7 +262,7 @@ impl Claude {
         builder.out.extend(plan.map(|plan| Event::Put(Box::new(plan))));
     }
 
-    /// Sets the tool of an item, its deed and, for an MCP tool, its server.
+    /// Sets the tool of an item, its kind and, for an MCP tool, its server.
     pub(super) fn name_tool(&mut self, item: &mut Item, name: Option<Value<'_>>) {
         let name = name.and_then(Value::decode);
         (self.product.tool)(name.as_deref().unwrap_or_default()).apply_to(item);
@@ -327,21 +327,21 @@ impl Claude {
         let structured = builder.line.get(EnvelopeKey::Structured);
         let call = block.call_id();
         let known = match call.as_ref().and_then(|id| self.calls.get(id)) {
-            Some(CallState::Awaited(tool, deed)) => Ok((tool.clone(), *deed)),
+            Some(CallState::Awaited(tool, tool_kind)) => Ok((tool.clone(), *tool_kind)),
             Some(CallState::Answered) => Err("again"),
             None => Err("orphan"),
         };
         self.result(builder, block, call, structured, known);
     }
 
-    /// Emits a result. `known`: tool and deed of its call, or the name of the fact that says why they are unknown.
+    /// Emits a result. `known`: tool and its kind of its call, or the name of the fact that says why they are unknown.
     fn result(
         &mut self,
         builder: &mut ClaudeItemBuilder<'_>,
         block: ContentBlock<'_>,
         call: Option<Id>,
         structured: Option<Value<'_>>,
-        known: Result<(Option<Arc<str>>, Option<Deed>), &'static str>,
+        known: Result<(Option<Arc<str>>, Option<ToolKind>), &'static str>,
     ) {
         let id = match &call {
             Some(call) => Id::below(call.as_str(), "result"),
@@ -356,8 +356,8 @@ impl Claude {
         item.error = block.fields.is_error;
         item.status = if item.error { Status::Failed } else { Status::Done };
         let stray = match known {
-            Ok((tool, deed)) if item.call.is_some() => {
-                (item.tool, item.deed) = (tool, deed);
+            Ok((tool, tool_kind)) if item.call.is_some() => {
+                (item.tool, item.tool_kind) = (tool, tool_kind);
                 None
             }
             Ok(_) => Some("orphan"),
@@ -463,7 +463,7 @@ fn count_if_empty(first: usize, out: &mut Vec<Event>) {
 
 /// Returns the to-do list in a call, as a separate item.
 fn plan_of(builder: &ClaudeItemBuilder<'_>, call: &Item, input: Option<Value<'_>>) -> Option<Item> {
-    if call.deed != Some(Deed::Todos) {
+    if call.tool_kind != Some(ToolKind::Todos) {
         return None;
     }
     let todos = input?.get("todos")?;

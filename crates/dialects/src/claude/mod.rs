@@ -38,7 +38,7 @@ use crate::tool::key;
 use streamfmt_core::budget::Budget;
 use streamfmt_core::dialect::{Decoder, Input, Tool};
 use streamfmt_core::event::{Event, Facts};
-use streamfmt_core::item::{Content, Fact, FactRef, Id, Item, Kind, NamedPart, WaitsFor};
+use streamfmt_core::item::{Content, Fact, FactRef, FactSpec, Id, Item, Kind, WaitsFor};
 use streamfmt_core::json::{self, Value};
 use streamfmt_core::session::SessionId;
 use streamfmt_core::text::Text;
@@ -399,7 +399,7 @@ impl Claude {
 
     /// Returns the request of a call of this tool.
     fn request_of(&self, call: Id, tool: &str) -> Request {
-        let asked = Request::of(call, Some(tool.into()), Some((self.product.tool)(tool).deed));
+        let asked = Request::of(call, Some(tool.into()), Some((self.product.tool)(tool).tool_kind));
         let waits_for =
             if tools::BEGINS_PLAN.contains(&tool) { WaitsFor::Permission } else { asked.waits_for };
         Request { waits_for, ..asked }
@@ -428,7 +428,7 @@ impl Claude {
     }
 
     /// Decodes a pull request of the session. Histories repeat it.
-    fn pull_request(&mut self, builder: &mut ClaudeItemBuilder<'_>, parts: &'static [NamedPart]) {
+    fn pull_request(&mut self, builder: &mut ClaudeItemBuilder<'_>, parts: &'static [FactSpec]) {
         let value = builder.line.value;
         let mut notice = builder.notice("pull-request", Content::None);
         notice.data.read(value, parts);
@@ -533,25 +533,25 @@ fn retry_inside(builder: &mut ClaudeItemBuilder<'_>, value: Value<'_>) -> Item {
 }
 
 /// The facts of notices that are fields of their lines.
-const LINK: &[NamedPart] = &[key("prUrl", "url"), key("prNumber", "number"), key("prRepository", "repo")];
-const PROGRESS: &[NamedPart] = &[key("tool_use_id", "call")];
-const RETRY_INSIDE: &[NamedPart] = &[
+const LINK: &[FactSpec] = &[key("prUrl", "url"), key("prNumber", "number"), key("prRepository", "repo")];
+const PROGRESS: &[FactSpec] = &[key("tool_use_id", "call")];
+const RETRY_INSIDE: &[FactSpec] = &[
     key("attempt", "attempt"),
     key("max_retries", "of"),
     key("retry_delay_ms", "delay_ms"),
     key("error_status", "status"),
     key("error_category", "error"),
 ];
-const CONTROL: &[NamedPart] =
+const CONTROL: &[FactSpec] =
     &[key("subtype", "subtype"), key("tool_name", "tool"), key("tool_use_id", "call"), key("input", "input")];
-const ASKED: &[NamedPart] = &[key("input", "input")];
-const TURNS: &[NamedPart] = &[key("turnCount", "turns")];
-const TOTALS: &[NamedPart] = &[
+const ASKED: &[FactSpec] = &[key("input", "input")];
+const TURNS: &[FactSpec] = &[key("turnCount", "turns")];
+const TOTALS: &[FactSpec] = &[
     key("totalCostUSD", "cost_usd"),
     key("totalDuration", "duration_ms"),
     key("totalAPIDuration", "api_ms"),
 ];
-const LIMIT: &[NamedPart] = &[
+const LIMIT: &[FactSpec] = &[
     key("status", "status"),
     key("rateLimitType", "type"),
     key("resetsAt", "resets_at"),
@@ -560,7 +560,7 @@ const LIMIT: &[NamedPart] = &[
     key("errorCode", "error"),
     key("overageDisabledReason", "reason"),
 ];
-const ATTACHMENT: &[NamedPart] =
+const ATTACHMENT: &[FactSpec] =
     &[key("type", "type"), key("hookName", "name"), key("hookEvent", "hook_event"), key("exitCode", "exit")];
 
 /// Returns the error of a control response, if it failed.

@@ -9,7 +9,7 @@ use crate::facts::{nodes, push_list, string};
 use crate::tool::key;
 use streamfmt_core::event::{Event, Usage};
 use streamfmt_core::hash::hash;
-use streamfmt_core::item::{Content, Fact, FactRef, Item, NamedPart, Status};
+use streamfmt_core::item::{Content, Fact, FactRef, FactSpec, Item, Status};
 use streamfmt_core::json::{Value, ValueKind};
 
 use super::line::EnvelopeKey;
@@ -116,8 +116,8 @@ impl Claude {
 }
 
 /// The facts that are fields of the line.
-const CAUSE: &[NamedPart] = &[key("subtype", "subtype"), key("terminal_reason", "reason")];
-const STRUCTURED: &[NamedPart] = &[key("structured_output", "structured")];
+const CAUSE: &[FactSpec] = &[key("subtype", "subtype"), key("terminal_reason", "reason")];
+const STRUCTURED: &[FactSpec] = &[key("structured_output", "structured")];
 
 /// Returns the figures of an outcome for its turn alone. `has_turns`: whether `turns` counts the turns of this run, not of the whole
 /// conversation.

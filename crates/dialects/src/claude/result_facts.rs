@@ -5,12 +5,12 @@ use std::sync::{Arc, LazyLock};
 
 use super::edit;
 use crate::tool::{POINT, key};
-use streamfmt_core::item::{Action, Fact, FactRef, Item, NamedPart, PartTable};
+use streamfmt_core::item::{Action, Fact, FactRef, FactSpec, FactTable, Item};
 use streamfmt_core::json::{Record, Value, ValueKind};
 
 /// The keys of structured results, which differ by tool, and the names of our facts.
 /// They apply whatever the tool, so a result whose call is unknown is read as well.
-const PARTS: [NamedPart; 61] = [
+const PARTS: [FactSpec; 61] = [
     key("stdout", "stdout"),
     key("stderr", "stderr"),
     key("interrupted", "interrupted"),
@@ -39,7 +39,7 @@ const PARTS: [NamedPart; 61] = [
     key("numMatches", "matches"),
     key("numLines", "lines"),
     key("truncated", "truncated"),
-    NamedPart::found("appliedLimit", "truncated", limited),
+    FactSpec::found("appliedLimit", "truncated", limited),
     key("url", "url"),
     key("code", "code"),
     key("codeText", "code_text"),
@@ -54,9 +54,9 @@ const PARTS: [NamedPart; 61] = [
     key("totalTokens", "tokens"),
     key("totalDurationMs", "duration_ms"),
     key("outputFile", "output_file"),
-    NamedPart::within("newTodos", "todos", POINT),
+    FactSpec::within("newTodos", "todos", POINT),
     key("task", "task"),
-    NamedPart::within("tasks", "tasks", POINT),
+    FactSpec::within("tasks", "tasks", POINT),
     key("plan", "plan"),
     key("success", "success"),
     key("answers", "answers"),
@@ -68,24 +68,24 @@ const PARTS: [NamedPart; 61] = [
     key("cell_id", "cell"),
     key("persistedOutputPath", "persisted"),
     key("matches", "matches"),
-    NamedPart::found("userModified", "user_modified", is_true),
-    NamedPart::found("planWasEdited", "user_modified", is_true),
-    NamedPart::found("type", "created", created),
-    NamedPart::found("type", "type", kind_of_file),
+    FactSpec::found("userModified", "user_modified", is_true),
+    FactSpec::found("planWasEdited", "user_modified", is_true),
+    FactSpec::found("type", "created", created),
+    FactSpec::found("type", "type", kind_of_file),
 ];
 
-static RESULT: LazyLock<PartTable> =
-    LazyLock::new(|| PartTable::new(PARTS.into_iter().chain([key("content", "content")])));
+static RESULT: LazyLock<FactTable> =
+    LazyLock::new(|| FactTable::new(PARTS.into_iter().chain([key("content", "content")])));
 
 /// The content of a sub-agent's result is its answer.
-static DELEGATE: LazyLock<PartTable> = LazyLock::new(|| {
-    let answer = NamedPart::found("content", "answer", |result, _| Some(FactRef::Of(answer, result)));
-    PartTable::new(PARTS.into_iter().chain([answer]))
+static DELEGATE: LazyLock<FactTable> = LazyLock::new(|| {
+    let answer = FactSpec::found("content", "answer", |result, _| Some(FactRef::Of(answer, result)));
+    FactTable::new(PARTS.into_iter().chain([answer]))
 });
 
 /// The `file` of the result of a tool that reads.
-static FILE: LazyLock<PartTable> = LazyLock::new(|| {
-    PartTable::new([
+static FILE: LazyLock<FactTable> = LazyLock::new(|| {
+    FactTable::new([
         key("filePath", "path"),
         key("content", "content"),
         key("startLine", "start"),
@@ -268,7 +268,7 @@ pub(super) fn shared(last: &mut Option<Arc<str>>, name: &str) -> Arc<str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use streamfmt_core::item::{Deed, Kind};
+    use streamfmt_core::item::{Kind, ToolKind};
 
     #[test]
     fn all_lines_of_a_new_file_are_added_also_a_last_one_without_its_end() {
@@ -284,21 +284,21 @@ mod tests {
 
     #[test]
     fn fields_have_a_meaning_only_for_the_tools_that_write_them() {
-        for (deed, field, has_failed, is_structured) in [
-            (Deed::Todos, r#"{"task":null}"#, true, false),
-            (Deed::Todos, r#"{"task":{}}"#, false, false),
-            (Deed::Read, r#"{"task":null}"#, false, false),
-            (Deed::Mcp, r#"{"task":null}"#, false, true),
-            (Deed::Read, "[1]", false, true),
-            (Deed::Mcp, r#""a""#, false, false),
+        for (tool_kind, field, has_failed, is_structured) in [
+            (ToolKind::Todos, r#"{"task":null}"#, true, false),
+            (ToolKind::Todos, r#"{"task":{}}"#, false, false),
+            (ToolKind::Read, r#"{"task":null}"#, false, false),
+            (ToolKind::Mcp, r#"{"task":null}"#, false, true),
+            (ToolKind::Read, "[1]", false, true),
+            (ToolKind::Mcp, r#""a""#, false, false),
         ] {
             let record = Record::from_line(field.to_owned()).unwrap();
             let mut item = Item::new("r", Kind::Result, 1);
-            (item.deed, item.record) = (Some(deed), Some(record.clone()));
+            (item.tool_kind, item.record) = (Some(tool_kind), Some(record.clone()));
             result_facts(&mut item, record.root());
             let success = item.fact("success").and_then(FactRef::bool);
-            assert_eq!(success, has_failed.then_some(false), "{deed:?} {field}");
-            assert_eq!(item.fact("structured").is_some(), is_structured, "{deed:?} {field}");
+            assert_eq!(success, has_failed.then_some(false), "{tool_kind:?} {field}");
+            assert_eq!(item.fact("structured").is_some(), is_structured, "{tool_kind:?} {field}");
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::calls::Calls;
 use crate::facts::{echoed, filled, leveled, minor, nodes, push_list, reports_failure, string};
 use crate::tool::key;
 use streamfmt_core::event::Facts;
-use streamfmt_core::item::{Content, Fact, Id, Item, NamedPart, Status};
+use streamfmt_core::item::{Content, Fact, FactSpec, Id, Item, Status};
 use streamfmt_core::json::{self, Str, Value};
 use streamfmt_core::text::Text;
 
@@ -16,23 +16,23 @@ use super::said::marked_notice;
 use super::{Claude, ClaudeItemBuilder, TitleSource, content};
 
 /// The facts of notices that are fields of their lines.
-const MODE: &[NamedPart] = &[key("permissionMode", "mode")];
-const COMPACTION: &[NamedPart] = &[key("trigger", "trigger")];
-const DENIED: &[NamedPart] =
+const MODE: &[FactSpec] = &[key("permissionMode", "mode")];
+const COMPACTION: &[FactSpec] = &[key("trigger", "trigger")];
+const DENIED: &[FactSpec] =
     &[key("tool_name", "tool"), key("tool_use_id", "call"), key("decision_reason", "reason")];
-const FALLBACK: &[NamedPart] =
+const FALLBACK: &[FactSpec] =
     &[key("original_model", "from"), key("fallback_model", "to"), key("trigger", "trigger")];
-const REFUSAL: &[NamedPart] = &[
+const REFUSAL: &[FactSpec] = &[
     FALLBACK[0],
     FALLBACK[1],
     key("api_refusal_category", "category"),
     key("api_refusal_explanation", "explanation"),
 ];
-const REFUSAL_OF_HISTORY: &[NamedPart] =
+const REFUSAL_OF_HISTORY: &[FactSpec] =
     &[key("apiRefusalCategory", "category"), key("apiRefusalExplanation", "explanation")];
-const PUBLISHED: &[NamedPart] =
+const PUBLISHED: &[FactSpec] =
     &[key("url", "url"), key("identifier", "number"), key("repo", "repo"), key("action", "action")];
-const HOOK: &[NamedPart] = &[
+const HOOK: &[FactSpec] = &[
     key("hook_name", "name"),
     key("hook_event", "hook_event"),
     key("exit_code", "exit"),
@@ -40,9 +40,9 @@ const HOOK: &[NamedPart] = &[
     key("stdout", "stdout"),
     key("stderr", "stderr"),
 ];
-const TURN: &[NamedPart] = &[key("durationMs", "duration_ms")];
-const WRITES_LOST: &[NamedPart] = &[key("error_code", "reason"), key("lost", "lost")];
-const TASK: &[NamedPart] = &[
+const TURN: &[FactSpec] = &[key("durationMs", "duration_ms")];
+const WRITES_LOST: &[FactSpec] = &[key("error_code", "reason"), key("lost", "lost")];
+const TASK: &[FactSpec] = &[
     key("task_id", "task"),
     key("tool_use_id", "call"),
     key("status", "status"),

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use crate::tool::{self, FILE, key, row, row_of};
 use streamfmt_core::dialect::Tool;
-use streamfmt_core::item::{Deed, NamedPart};
+use streamfmt_core::item::{FactSpec, ToolKind};
 use streamfmt_core::name_table::NameTable;
 
 /// Returns the tool of this name, if Claude Code has it.
@@ -19,11 +19,11 @@ pub(super) fn of(name: &str) -> Tool {
 
 static NAMES: LazyLock<NameTable<Tool>> = NameTable::lazy(|| NameTable::new(&TOOLS));
 
-const QUERY: &[NamedPart] = &[key("query", "query")];
+const QUERY: &[FactSpec] = &[key("query", "query")];
 
-const PAGE: &[NamedPart] = &[key("url", "url"), key("prompt", "prompt")];
+const PAGE: &[FactSpec] = &[key("url", "url"), key("prompt", "prompt")];
 
-const JOB: &[NamedPart] = &[
+const JOB: &[FactSpec] = &[
     key("bash_id", "job"),
     key("shell_id", "job"),
     key("task_id", "job"),
@@ -31,7 +31,7 @@ const JOB: &[NamedPart] = &[
     key("stdin", "stdin"),
 ];
 
-const EDIT_CELL: &[NamedPart] = &[
+const EDIT_CELL: &[FactSpec] = &[
     FILE[0],
     FILE[1],
     FILE[2],
@@ -41,10 +41,10 @@ const EDIT_CELL: &[NamedPart] = &[
     key("new_source", "source"),
 ];
 
-const FIND: &[NamedPart] =
-    &[NamedPart::word("by", "name"), key("pattern", "pattern"), key("path", "path"), key("dir_path", "path")];
+const FIND: &[FactSpec] =
+    &[FactSpec::word("by", "name"), key("pattern", "pattern"), key("path", "path"), key("dir_path", "path")];
 
-const TASK: &[NamedPart] = &[
+const TASK: &[FactSpec] = &[
     key("taskId", "id"),
     key("task_id", "id"),
     key("id", "id"),
@@ -56,62 +56,62 @@ const TASK: &[NamedPart] = &[
     key("description", "description"),
 ];
 
-const PLAN_MODE: &[NamedPart] = &[key("plan", "plan")];
+const PLAN_MODE: &[FactSpec] = &[key("plan", "plan")];
 
-const SKILL: &[NamedPart] = &[key("skill", "skill"), key("command", "skill"), key("args", "args")];
+const SKILL: &[FactSpec] = &[key("skill", "skill"), key("command", "skill"), key("args", "args")];
 
 /// Tools that ask to plan first: there is no plan yet.
 pub(super) const BEGINS_PLAN: [&str; 1] = ["EnterPlanMode"];
 
 /// The known tools. A stream may contain others.
 pub(crate) static TOOLS: [(&str, Tool); 49] = [
-    row("Agent", Deed::Delegate),
-    row("AskUserQuestion", Deed::Ask),
-    row("Bash", Deed::Run),
-    row_of("BashOutput", Deed::Job, JOB),
-    row("CronCreate", Deed::Other),
-    row("CronDelete", Deed::Other),
-    row("CronList", Deed::Other),
-    row("Edit", Deed::Edit),
-    row_of("EnterPlanMode", Deed::PlanMode, PLAN_MODE),
-    row("EnterWorktree", Deed::Other),
-    row_of("ExitPlanMode", Deed::PlanMode, PLAN_MODE),
-    row("ExitWorktree", Deed::Other),
-    row_of("Glob", Deed::Find, FIND),
-    row("Grep", Deed::Grep),
-    row_of("KillBash", Deed::EndJob, JOB),
-    row_of("KillShell", Deed::EndJob, JOB),
-    row_of("LS", Deed::List, FILE),
-    row("LSP", Deed::Other),
-    row("ListAgents", Deed::Other),
-    row("ListMcpResourcesTool", Deed::Resource),
-    row("Monitor", Deed::Watch),
-    row("MultiEdit", Deed::Edit),
-    row_of("NotebookEdit", Deed::EditCell, EDIT_CELL),
-    row("NotebookRead", Deed::Read),
-    row("Read", Deed::Read),
-    row("ReadMcpResourceTool", Deed::Resource),
-    row("ReportFindings", Deed::Other),
-    row("ScheduleWakeup", Deed::Other),
-    row("SendMessage", Deed::Message),
-    row_of("Skill", Deed::Skill, SKILL),
-    row("SlashCommand", Deed::Command),
-    row("StructuredOutput", Deed::Answer),
-    row("Task", Deed::Delegate),
-    row_of("TaskCreate", Deed::Task, TASK),
-    row_of("TaskGet", Deed::Task, TASK),
-    row("TaskList", Deed::Tasks),
-    row_of("TaskOutput", Deed::Job, JOB),
-    row_of("TaskStop", Deed::EndJob, JOB),
-    row_of("TaskUpdate", Deed::Task, TASK),
-    row("TodoRead", Deed::Tasks),
-    row("TodoWrite", Deed::Todos),
-    row("ToolSearch", Deed::FindTools),
-    row_of("WebFetch", Deed::Fetch, PAGE),
-    row_of("WebSearch", Deed::Fetch, QUERY),
-    row("Workflow", Deed::Delegate),
-    row("Write", Deed::Write),
-    row_of("exit_plan_mode", Deed::PlanMode, PLAN_MODE),
-    row_of("web_fetch", Deed::Fetch, PAGE),
-    row_of("web_search", Deed::Fetch, QUERY),
+    row("Agent", ToolKind::Delegate),
+    row("AskUserQuestion", ToolKind::Ask),
+    row("Bash", ToolKind::Run),
+    row_of("BashOutput", ToolKind::Job, JOB),
+    row("CronCreate", ToolKind::Other),
+    row("CronDelete", ToolKind::Other),
+    row("CronList", ToolKind::Other),
+    row("Edit", ToolKind::Edit),
+    row_of("EnterPlanMode", ToolKind::PlanMode, PLAN_MODE),
+    row("EnterWorktree", ToolKind::Other),
+    row_of("ExitPlanMode", ToolKind::PlanMode, PLAN_MODE),
+    row("ExitWorktree", ToolKind::Other),
+    row_of("Glob", ToolKind::Find, FIND),
+    row("Grep", ToolKind::Grep),
+    row_of("KillBash", ToolKind::EndJob, JOB),
+    row_of("KillShell", ToolKind::EndJob, JOB),
+    row_of("LS", ToolKind::List, FILE),
+    row("LSP", ToolKind::Other),
+    row("ListAgents", ToolKind::Other),
+    row("ListMcpResourcesTool", ToolKind::Resource),
+    row("Monitor", ToolKind::Watch),
+    row("MultiEdit", ToolKind::Edit),
+    row_of("NotebookEdit", ToolKind::EditCell, EDIT_CELL),
+    row("NotebookRead", ToolKind::Read),
+    row("Read", ToolKind::Read),
+    row("ReadMcpResourceTool", ToolKind::Resource),
+    row("ReportFindings", ToolKind::Other),
+    row("ScheduleWakeup", ToolKind::Other),
+    row("SendMessage", ToolKind::Message),
+    row_of("Skill", ToolKind::Skill, SKILL),
+    row("SlashCommand", ToolKind::Command),
+    row("StructuredOutput", ToolKind::Answer),
+    row("Task", ToolKind::Delegate),
+    row_of("TaskCreate", ToolKind::Task, TASK),
+    row_of("TaskGet", ToolKind::Task, TASK),
+    row("TaskList", ToolKind::Tasks),
+    row_of("TaskOutput", ToolKind::Job, JOB),
+    row_of("TaskStop", ToolKind::EndJob, JOB),
+    row_of("TaskUpdate", ToolKind::Task, TASK),
+    row("TodoRead", ToolKind::Tasks),
+    row("TodoWrite", ToolKind::Todos),
+    row("ToolSearch", ToolKind::FindTools),
+    row_of("WebFetch", ToolKind::Fetch, PAGE),
+    row_of("WebSearch", ToolKind::Fetch, QUERY),
+    row("Workflow", ToolKind::Delegate),
+    row("Write", ToolKind::Write),
+    row_of("exit_plan_mode", ToolKind::PlanMode, PLAN_MODE),
+    row_of("web_fetch", ToolKind::Fetch, PAGE),
+    row_of("web_search", ToolKind::Fetch, QUERY),
 ];

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use memchr::memmem::{self, Finder};
 
 use super::for_the_model;
-use streamfmt_core::item::{Content, Deed, Fact, FactRef, Id, Item};
+use streamfmt_core::item::{Content, Fact, FactRef, Id, Item, ToolKind};
 use streamfmt_core::json::{Value, ValueKind};
 use streamfmt_core::text::Text;
 
@@ -90,9 +90,9 @@ pub fn add_facts(item: &mut Item) {
     if item.error {
         return add_failure(item);
     }
-    let fact = match item.deed {
-        Some(Deed::Job) => return add_job(item),
-        Some(Deed::Write | Deed::Edit | Deed::EditCell) if item.fact("patch").is_none() => {
+    let fact = match item.tool_kind {
+        Some(ToolKind::Job) => return add_job(item),
+        Some(ToolKind::Write | ToolKind::Edit | ToolKind::EditCell) if item.fact("patch").is_none() => {
             if item.fact("created").is_none() && begins(item, CREATED) {
                 ("created", Fact::Bool(true))
             } else if let Content::Node(node) = item.text {
@@ -101,11 +101,11 @@ pub fn add_facts(item: &mut Item) {
                 return;
             }
         }
-        Some(Deed::Read) if begins(item, CELL) => {
+        Some(ToolKind::Read) if begins(item, CELL) => {
             ("cell_count", Fact::Int((item.text().matches(CELL).count() as u64).cast_signed()))
         }
-        Some(Deed::Find | Deed::Grep) if begins(item, FOUND) => ("listed", Fact::Bool(true)),
-        Some(Deed::PlanMode) if begins(item, APPROVED) => ("approved", Fact::Bool(true)),
+        Some(ToolKind::Find | ToolKind::Grep) if begins(item, FOUND) => ("listed", Fact::Bool(true)),
+        Some(ToolKind::PlanMode) if begins(item, APPROVED) => ("approved", Fact::Bool(true)),
         _ => return,
     };
     item.data.push(fact);
@@ -124,11 +124,12 @@ fn begins(item: &Item, with: &str) -> bool {
 /// Adds the exit code of a failed command, and how the user stopped a call.
 fn add_failure(item: &mut Item) {
     let text = item.text();
-    let is_run = item.deed.is_none_or(|deed| deed.action() == streamfmt_core::item::Action::Run);
+    let is_run =
+        item.tool_kind.is_none_or(|tool_kind| tool_kind.action() == streamfmt_core::item::Action::Run);
     let code = text.strip_prefix(EXIT).and_then(|rest| rest.lines().next()?.trim().parse().ok());
     let may_be_stopped = is_in(&text, &FIND_REJECTED) || is_in(&text, &FIND_INTERRUPTED);
     // For a call that asks the user, the program's errors are in tags; any other text is the user's answer.
-    let is_asking = matches!(item.deed, Some(Deed::Plan | Deed::PlanMode | Deed::Ask));
+    let is_asking = matches!(item.tool_kind, Some(ToolKind::Plan | ToolKind::PlanMode | ToolKind::Ask));
     let is_refusal = is_asking && !text.starts_with(ERROR);
     if let Some(code) = code.filter(|_| is_run) {
         item.data.push(("exit", Fact::Int(code)));
@@ -214,15 +215,15 @@ fn words(item: &Item, text: Text) -> Text {
     if item.error {
         return of_failure(item, text).0;
     }
-    match item.deed {
-        Some(Deed::Run | Deed::Job) if &*text == NO_OUTPUT => Text::EMPTY,
-        Some(Deed::Todos) if text.starts_with(TODOS) => Text::EMPTY,
-        Some(Deed::Skill) if text.starts_with(SKILL) => Text::EMPTY,
-        Some(Deed::List) => match text.rsplit_once('\n') {
+    match item.tool_kind {
+        Some(ToolKind::Run | ToolKind::Job) if &*text == NO_OUTPUT => Text::EMPTY,
+        Some(ToolKind::Todos) if text.starts_with(TODOS) => Text::EMPTY,
+        Some(ToolKind::Skill) if text.starts_with(SKILL) => Text::EMPTY,
+        Some(ToolKind::List) => match text.rsplit_once('\n') {
             Some((listing, last)) if last.starts_with(QUESTION) => text.slice(0, listing.len()).trimmed_end(),
             _ => text,
         },
-        Some(Deed::Delegate) => for_the_model::report(text),
+        Some(ToolKind::Delegate) => for_the_model::report(text),
         _ => for_the_model::without_advice(item, text),
     }
 }

@@ -1,6 +1,6 @@
 //! The results of calls. A call may have several inputs, and then its result is a list, with an entry for each.
 
-use streamfmt_core::item::{Content, Deed, Fact, Id, Item};
+use streamfmt_core::item::{Content, Fact, Id, Item, ToolKind};
 use streamfmt_core::json::{Value, ValueKind};
 
 use crate::calls::Calls;
@@ -79,7 +79,7 @@ fn one(entry: Value<'_>, result: &mut Item) {
         }
         Some(other) => result_content(result, Some(other)),
     }
-    if let (Some(Deed::Run), Some(error)) = (result.deed, error) {
+    if let (Some(ToolKind::Run), Some(error)) = (result.tool_kind, error) {
         result.data.push(("exit", Fact::Made(wrapped::exit, error.node())));
         result.data.push(("stopped", Fact::Made(wrapped::stopped, error.node())));
     }

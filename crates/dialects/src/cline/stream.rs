@@ -1,7 +1,7 @@
 //! The stream of `cline --json`.
 
 use streamfmt_core::event::{Event, Facts};
-use streamfmt_core::item::{Content, Deed, Fact, Id, Item, Kind};
+use streamfmt_core::item::{Content, Fact, Id, Item, Kind, ToolKind};
 use streamfmt_core::json::{Value, ValueKind};
 use streamfmt_core::names::Names;
 use streamfmt_core::text::Text;
@@ -134,7 +134,7 @@ impl Cline {
         if self.calls.get(&id).is_none() && (kind != "content_update" || name.is_some()) {
             let name = name.and_then(Value::decode).unwrap_or_default();
             let call = self.call(id.clone(), &name, input, builder);
-            if call.deed == Some(Deed::Delegate) {
+            if call.tool_kind == Some(ToolKind::Delegate) {
                 self.agents.spawn(id.clone());
             }
         }

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use crate::patch;
 use crate::tool::{self, key, row, row_of};
 use streamfmt_core::dialect::Tool;
-use streamfmt_core::item::{Deed, Does, Fact, FactRef, Item, NamedPart};
+use streamfmt_core::item::{Does, Fact, FactRef, FactSpec, Item, ToolKind};
 use streamfmt_core::json::{Value, ValueKind};
 use streamfmt_core::name_table::NameTable;
 
@@ -30,7 +30,7 @@ pub(super) fn set(call: &mut Item, name: &str, input: Option<Value<'_>>) {
     let tool = match known {
         Some(_) if name == EDITOR && has_old => EDIT,
         Some(tool) => tool,
-        None => tool::usual("", if server.is_some() { Deed::Mcp } else { Deed::Other }),
+        None => tool::usual("", if server.is_some() { ToolKind::Mcp } else { ToolKind::Other }),
     };
     tool.apply_to(call);
     tool::add_server(call, server);
@@ -47,36 +47,36 @@ pub(super) fn set(call: &mut Item, name: &str, input: Option<Value<'_>>) {
 /// The change of a file by the editor.
 const EDIT: Tool = Tool {
     name: EDITOR,
-    deed: Deed::Edit,
+    tool_kind: ToolKind::Edit,
     parts: &[
         key("path", "path"),
-        NamedPart::sole("changes", &[key("old_text", "old"), key("new_text", "new")]),
+        FactSpec::sole("changes", &[key("old_text", "old"), key("new_text", "new")]),
     ],
 };
 
-const COMMANDS: &[NamedPart] = &[NamedPart::made("commands", "command", commands), key("command", "command")];
+const COMMANDS: &[FactSpec] = &[FactSpec::made("commands", "command", commands), key("command", "command")];
 
-const FILES: &[NamedPart] = &[
-    NamedPart::made("files", "path", |files| joined(files, "path", ", ")),
+const FILES: &[FactSpec] = &[
+    FactSpec::made("files", "path", |files| joined(files, "path", ", ")),
     key("path", "path"),
-    NamedPart::found("files", "range", range),
+    FactSpec::found("files", "range", range),
 ];
 
-const QUERIES: &[NamedPart] = &[
-    NamedPart::word("by", "content"),
-    NamedPart::made("queries", "pattern", |queries| joined(queries, "query", ", ")),
+const QUERIES: &[FactSpec] = &[
+    FactSpec::word("by", "content"),
+    FactSpec::made("queries", "pattern", |queries| joined(queries, "query", ", ")),
     key("query", "pattern"),
 ];
 
-const PAGES: &[NamedPart] = &[
-    NamedPart::made("requests", "url", |requests| joined(requests, "url", ", ")),
-    NamedPart::made("requests", "prompt", |requests| joined(requests, "prompt", "\n")),
+const PAGES: &[FactSpec] = &[
+    FactSpec::made("requests", "url", |requests| joined(requests, "url", ", ")),
+    FactSpec::made("requests", "prompt", |requests| joined(requests, "prompt", "\n")),
     key("url", "url"),
 ];
 
-const TASK: &[NamedPart] = &[NamedPart::made("task", "description", first_line), key("task", "prompt")];
+const TASK: &[FactSpec] = &[FactSpec::made("task", "description", first_line), key("task", "prompt")];
 
-const RANGE: &[NamedPart] = &[key("start_line", "start"), key("end_line", "end")];
+const RANGE: &[FactSpec] = &[key("start_line", "start"), key("end_line", "end")];
 
 /// Returns the command lines, one below the other.
 fn commands(commands: Value<'_>) -> Option<Fact> {
@@ -108,13 +108,13 @@ fn range<'a>(_: Value<'a>, files: Value<'a>) -> Option<FactRef<'a>> {
 
 /// The known tools. A stream may contain others.
 pub(crate) static TOOLS: [(&str, Tool); 9] = [
-    row("apply_patch", Deed::Edit),
-    row_of("ask_question", Deed::Ask, &[NamedPart::sole("questions", &[key("question", "question")])]),
-    row_of(EDITOR, Deed::Write, &[key("path", "path"), key("new_text", "content")]),
-    row_of("fetch_web_content", Deed::Fetch, PAGES),
-    row_of("read_files", Deed::Read, FILES),
-    row_of("run_commands", Deed::Run, COMMANDS),
-    row_of("search_codebase", Deed::Grep, QUERIES),
-    row_of("skills", Deed::Skill, &[key("skill", "skill"), key("name", "skill")]),
-    row_of("spawn_agent", Deed::Delegate, TASK),
+    row("apply_patch", ToolKind::Edit),
+    row_of("ask_question", ToolKind::Ask, &[FactSpec::sole("questions", &[key("question", "question")])]),
+    row_of(EDITOR, ToolKind::Write, &[key("path", "path"), key("new_text", "content")]),
+    row_of("fetch_web_content", ToolKind::Fetch, PAGES),
+    row_of("read_files", ToolKind::Read, FILES),
+    row_of("run_commands", ToolKind::Run, COMMANDS),
+    row_of("search_codebase", ToolKind::Grep, QUERIES),
+    row_of("skills", ToolKind::Skill, &[key("skill", "skill"), key("name", "skill")]),
+    row_of("spawn_agent", ToolKind::Delegate, TASK),
 ];

@@ -1,6 +1,6 @@
 //! Text that Cline adds to prompts and to the outputs of tools.
 
-use streamfmt_core::item::{Deed, Fact, Item};
+use streamfmt_core::item::{Fact, Item, ToolKind};
 use streamfmt_core::json::Value;
 use streamfmt_core::text::Text;
 
@@ -33,22 +33,22 @@ pub(super) fn input(prompt: &str) -> Option<String> {
 
 /// Adds the facts of the only output of a call.
 pub(super) fn add_facts(result: &mut Item, output: Value<'_>) {
-    match result.deed {
-        Some(Deed::Read) if !result.error => {
+    match result.tool_kind {
+        Some(ToolKind::Read) if !result.error => {
             result.data.push(("start", Fact::Made(start, output.node())));
             result.data.push(("lines", Fact::Made(lines, output.node())));
         }
-        Some(Deed::Write | Deed::Edit) if !result.error => {
+        Some(ToolKind::Write | ToolKind::Edit) if !result.error => {
             result.data.push(("created", Fact::Made(created, output.node())));
         }
-        Some(Deed::Grep) if !result.error => {
+        Some(ToolKind::Grep) if !result.error => {
             result.data.push(("mode", Fact::Text("content".to_owned())));
             result.data.push(("content", Fact::Made(hits, output.node())));
             for name in ["count", "lines"] {
                 result.data.push((name, Fact::Made(hit_count, output.node())));
             }
         }
-        Some(Deed::Run) if result.error => {
+        Some(ToolKind::Run) if result.error => {
             result.data.push(("stderr", Fact::Made(stderr, output.node())));
         }
         _ => {}
@@ -110,8 +110,8 @@ fn numbered(line: &str) -> Option<(i64, &str)> {
 
 /// Returns the text of a result for people.
 pub(super) fn words(result: &Item, text: Text) -> Text {
-    match result.deed {
-        Some(Deed::Run) if result.error => {
+    match result.tool_kind {
+        Some(ToolKind::Run) if result.error => {
             let head = text.find("[Command exited with code ").filter(|at| *at == 0);
             let own = head.and_then(|_| text.split_once('\n')).map_or(&*text, |(_, rest)| rest);
             let own = own.split_once(STDERR).map_or(own, |(output, _)| output);
@@ -120,12 +120,12 @@ pub(super) fn words(result: &Item, text: Text) -> Text {
                 own => Text::clean(own),
             }
         }
-        Some(Deed::Run) => text.trimmed_end(),
-        Some(Deed::Read) if text.lines().next().and_then(numbered).is_some() => {
+        Some(ToolKind::Run) => text.trimmed_end(),
+        Some(ToolKind::Read) if text.lines().next().and_then(numbered).is_some() => {
             let bare = |line| numbered(line).map_or(line, |(_, text)| text);
             Text::clean(&text.lines().map(bare).collect::<Vec<_>>().join("\n"))
         }
-        Some(Deed::Write | Deed::Edit)
+        Some(ToolKind::Write | ToolKind::Edit)
             if !result.error && (text.starts_with(CREATED) || text.starts_with(EDITED)) =>
         {
             Text::EMPTY

@@ -3,7 +3,7 @@
 use crate::facts::{filled, nodes, push_list};
 use crate::tool::add_server;
 use crate::{patch, set_action, set_tool};
-use streamfmt_core::item::{Action, Deed, Does, Fact, Id, Item, Kind, NamedPart};
+use streamfmt_core::item::{Action, Does, Fact, FactSpec, Id, Item, Kind, ToolKind};
 use streamfmt_core::json::{self, Value};
 
 use super::{ItemBuilder, command, tools};
@@ -122,7 +122,7 @@ pub(super) fn of_tool(name: &str, input: Option<Value<'_>>, id: Id, builder: &It
     let mut call = builder.item(id, Kind::Call);
     set_tool(&mut call, name);
     let names = name.split_once("__");
-    if call.deed == Some(Deed::Other) && tools::find(name).is_none() && names.is_some() {
+    if call.tool_kind == Some(ToolKind::Other) && tools::find(name).is_none() && names.is_some() {
         // Versions before 0.80 name the tools of MCP servers without the prefix `mcp__`.
         set_action(&mut call, Action::Mcp);
         add_server(&mut call, names);
@@ -214,4 +214,4 @@ pub(super) fn file_changes(changes: Value<'_>) -> Fact {
 }
 
 /// The fields of a changed file in a stream.
-const FILE: &[NamedPart] = &[NamedPart::key("path", "path"), NamedPart::key("kind", "kind")];
+const FILE: &[FactSpec] = &[FactSpec::key("path", "path"), FactSpec::key("kind", "kind")];

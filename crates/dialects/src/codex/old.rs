@@ -5,7 +5,7 @@ use data_encoding::BASE64_NOPAD;
 
 use crate::facts::{leveled, nodes, string};
 use streamfmt_core::event::{Event, Facts};
-use streamfmt_core::item::{Content, Deed, Id, Kind};
+use streamfmt_core::item::{Content, Id, Kind, ToolKind};
 use streamfmt_core::json::{self, Value};
 use streamfmt_core::names::Names;
 use streamfmt_core::text::Text;
@@ -87,7 +87,7 @@ impl Codex {
         let id = CallReport::id(message, builder);
         if self.calls.get(&id).is_none() {
             let mut call = call::of_item(source, message, id.clone(), builder);
-            if call.deed == Some(Deed::Run) {
+            if call.tool_kind == Some(ToolKind::Run) {
                 call.tool = Some(tools::SHELL[0].into());
             }
             self.calls.add(&call);
@@ -109,7 +109,7 @@ impl Codex {
             builder.bookkeeping("call");
         } else {
             let mut call = report.call(message, id.clone(), builder);
-            if report.source == CallSource::Command && call.deed == Some(Deed::Run) {
+            if report.source == CallSource::Command && call.tool_kind == Some(ToolKind::Run) {
                 call.tool = Some(tools::SHELL[0].into());
             }
             self.calls.add(&call);

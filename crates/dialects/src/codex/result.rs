@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::calls::Calls;
 use crate::facts::{decoded_size, filled, nodes, result_content, string, strings};
-use streamfmt_core::item::{Content, Deed, Fact, FactRef, Id, Item};
+use streamfmt_core::item::{Content, Fact, FactRef, Id, Item, ToolKind};
 use streamfmt_core::json::{self, Record, Value};
 use streamfmt_core::text::Text;
 
@@ -98,8 +98,12 @@ fn drawing(value: Value<'_>, result: &mut Item) {
 /// alike, the longer one counts: either may be shortened.
 pub(super) fn joined(received: Item, reported: Item) -> Item {
     let is_received = matches!(reported.text, Content::None) && reported.fact("images").is_none();
-    let is_agents = matches!(received.deed, Some(Deed::Delegate | Deed::Message | Deed::Read))
-        || received.tool.as_deref().is_some_and(|tool| tool == tools::CLOSE || tools::WAIT.contains(&tool));
+    let is_agents =
+        matches!(received.tool_kind, Some(ToolKind::Delegate | ToolKind::Message | ToolKind::Read))
+            || received
+                .tool
+                .as_deref()
+                .is_some_and(|tool| tool == tools::CLOSE || tools::WAIT.contains(&tool));
     let has_failed = received.error || reported.error;
     let (mut item, other) = if is_agents { (received, reported) } else { (reported, received) };
     if !is_agents && (is_received || is_command(&item)) {
@@ -120,7 +124,7 @@ pub(super) fn joined(received: Item, reported: Item) -> Item {
         });
         item.data.extend(owned.map(|fact| (name, fact)));
     }
-    if item.deed == Some(Deed::Edit) {
+    if item.tool_kind == Some(ToolKind::Edit) {
         // The model's patch has them.
         item.data.retain(|(name, _)| *name != "changes");
     }
@@ -136,7 +140,8 @@ pub(super) fn joined(received: Item, reported: Item) -> Item {
 /// Marks a result without content and error as successful: nothing else is known of it.
 pub(super) fn mark_success_if_silent(result: &mut Item) {
     // For a command, an empty result already means that it wrote nothing.
-    if !result.error && !has_text(result) && !matches!(result.deed, Some(Deed::Run | Deed::Job)) {
+    if !result.error && !has_text(result) && !matches!(result.tool_kind, Some(ToolKind::Run | ToolKind::Job))
+    {
         result.data.push(("success", Fact::Bool(true)));
     }
 }
@@ -231,7 +236,7 @@ impl PatchSize {
 /// Adds the states or answers of the sub-agents of a call.
 fn agents(value: Value<'_>, result: &mut Item) {
     let states = value.get("agents_states").into_iter().flat_map(Value::entries);
-    if result.deed == Some(Deed::Delegate) {
+    if result.tool_kind == Some(ToolKind::Delegate) {
         for (id, state) in states {
             result.data.push(("agent", Fact::Text(id.decode().into_owned())));
             let state = state.get("status").unwrap_or(state).decode();
@@ -251,7 +256,7 @@ pub(super) fn state_of(state: &str) -> &str {
 /// Returns the readable text of an MCP result that is a JSON list of content parts, as versions before 0.120 pass it to the model.
 pub(super) fn words_of_parts(result: &Item) -> Option<Text> {
     let text = result.text();
-    if result.deed != Some(Deed::Mcp) || !text.starts_with("[{") {
+    if result.tool_kind != Some(ToolKind::Mcp) || !text.starts_with("[{") {
         return None;
     }
     let parts = Record::from_line(text.into_owned()).ok()?;
@@ -274,7 +279,7 @@ pub(super) fn add_agents(result: &mut Item) {
         // Its text only repeats the agent's answer.
         result.data.push(("success", Fact::Bool(true)));
     }
-    if result.deed != Some(Deed::Delegate) {
+    if result.tool_kind != Some(ToolKind::Delegate) {
         return;
     }
     let Ok(output) = Record::from_line(result.text().into_owned()) else { return };
@@ -317,12 +322,12 @@ mod tests {
     use super::*;
     use streamfmt_core::item::Kind;
 
-    fn result(deed: Deed, text: &str, error: bool) -> Item {
+    fn result(tool_kind: ToolKind, text: &str, error: bool) -> Item {
         let mut item = Item::new("r", Kind::Result, 1);
         if !text.is_empty() {
             item.text = Content::Own(text.to_owned());
         }
-        (item.deed, item.error) = (Some(deed), error);
+        (item.tool_kind, item.error) = (Some(tool_kind), error);
         item
     }
 
@@ -333,45 +338,45 @@ mod tests {
     #[test]
     fn a_joined_result_has_failed_if_either_side_reports_a_failure() {
         for (received, reported) in [(false, false), (true, false), (false, true), (true, true)] {
-            for deed in [Deed::Run, Deed::Read] {
-                let mut reported_item = result(deed, "", reported);
+            for tool_kind in [ToolKind::Run, ToolKind::Read] {
+                let mut reported_item = result(tool_kind, "", reported);
                 reported_item.data.push(("success", Fact::Bool(true)));
-                let mut received_item = result(deed, "", received);
+                let mut received_item = result(tool_kind, "", received);
                 received_item.data.push(("success", Fact::Bool(true)));
                 let item = joined(received_item, reported_item);
                 let has_failed = received || reported;
-                assert_eq!(item.error, has_failed, "{deed:?}: received {received}, reported {reported}");
-                assert_eq!(is_successful(&item), !has_failed, "{deed:?}: a failure is no success");
+                assert_eq!(item.error, has_failed, "{tool_kind:?}: received {received}, reported {reported}");
+                assert_eq!(is_successful(&item), !has_failed, "{tool_kind:?}: a failure is no success");
             }
         }
     }
 
     #[test]
     fn a_joined_result_has_the_text_that_is_whole() {
-        for (deed, received, reported, expected) in [
-            (Deed::Mcp, "all of it", "", "all of it"),
-            (Deed::Mcp, "all of it", "all", "all"),
-            (Deed::Run, "all of it", "all", "all of it"),
-            (Deed::Run, "all of it", "other", "other"),
-            (Deed::Run, "all", "all of it", "all of it"),
+        for (tool_kind, received, reported, expected) in [
+            (ToolKind::Mcp, "all of it", "", "all of it"),
+            (ToolKind::Mcp, "all of it", "all", "all"),
+            (ToolKind::Run, "all of it", "all", "all of it"),
+            (ToolKind::Run, "all of it", "other", "other"),
+            (ToolKind::Run, "all", "all of it", "all of it"),
         ] {
-            let item = joined(result(deed, received, false), result(deed, reported, false));
-            assert_eq!(item.text(), expected, "{deed:?}: {received:?}, {reported:?}");
+            let item = joined(result(tool_kind, received, false), result(tool_kind, reported, false));
+            assert_eq!(item.text(), expected, "{tool_kind:?}: {received:?}, {reported:?}");
         }
     }
 
     #[test]
     fn only_a_silent_result_of_another_tool_than_a_command_counts_as_success() {
-        for (deed, text, error, expected) in [
-            (Deed::Mcp, "", false, true),
-            (Deed::Mcp, "x", false, false),
-            (Deed::Mcp, "", true, false),
-            (Deed::Run, "", false, false),
-            (Deed::Job, "", false, false),
+        for (tool_kind, text, error, expected) in [
+            (ToolKind::Mcp, "", false, true),
+            (ToolKind::Mcp, "x", false, false),
+            (ToolKind::Mcp, "", true, false),
+            (ToolKind::Run, "", false, false),
+            (ToolKind::Job, "", false, false),
         ] {
-            let mut item = result(deed, text, error);
+            let mut item = result(tool_kind, text, error);
             mark_success_if_silent(&mut item);
-            assert_eq!(is_successful(&item), expected, "{deed:?} {text:?} {error}");
+            assert_eq!(is_successful(&item), expected, "{tool_kind:?} {text:?} {error}");
         }
     }
 }

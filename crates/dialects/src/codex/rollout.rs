@@ -19,7 +19,7 @@ use crate::facts::{filled, minor, nodes, result_content, string};
 use streamfmt_core::budget::Budget;
 use streamfmt_core::event::Event;
 use streamfmt_core::hash::hash;
-use streamfmt_core::item::{Content, Deed, Fact, Id, Item, Kind};
+use streamfmt_core::item::{Content, Fact, Id, Item, Kind, ToolKind};
 use streamfmt_core::json::{self, Value};
 use streamfmt_core::names::Names;
 use streamfmt_core::recent::Recent;
@@ -410,7 +410,8 @@ impl Codex {
             plan
         });
         // The model doesn't wait for the answer to a question of the other tool.
-        let is_question = call.deed == Some(Deed::Ask) && call.tool.as_deref() != Some(tools::ASK_LATER);
+        let is_question =
+            call.tool_kind == Some(ToolKind::Ask) && call.tool.as_deref() != Some(tools::ASK_LATER);
         let asked = is_question.then(|| self.calls.request_of(call.id.clone()));
         builder.put(call);
         if let Some(asked) = asked {
@@ -471,7 +472,7 @@ impl Codex {
         }
         result::mark_success_if_silent(&mut item);
         self.rollout.was_stopped |= item.fact("stopped").is_some();
-        if item.deed == Some(Deed::Ask) {
+        if item.tool_kind == Some(ToolKind::Ask) {
             self.rollout.questions.retain(|question| *question != id);
         }
         self.put_result(&id, item, Recorder::Model, is_open || self.rollout.halves.has_reports, builder);

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use crate::tool::{self, row, row_of};
 use streamfmt_core::dialect::Tool;
-use streamfmt_core::item::{Deed, Fact, NamedPart};
+use streamfmt_core::item::{Fact, FactSpec, ToolKind};
 use streamfmt_core::json::Value;
 use streamfmt_core::name_table::NameTable;
 
@@ -50,24 +50,23 @@ pub(crate) fn find(name: &str) -> Option<Tool> {
 
 static NAMES: LazyLock<NameTable<Tool>> = NameTable::lazy(|| NameTable::new(&TOOLS));
 
-const COMMANDS: &[NamedPart] = &[
-    NamedPart::key("cmd", "command"),
-    NamedPart::made("command", "command", command::meant),
-    NamedPart::key("justification", "description"),
-    NamedPart::key("workdir", "cwd"),
-    NamedPart::key("working_directory", "cwd"),
-    NamedPart::key("timeout_ms", "timeout_ms"),
+const COMMANDS: &[FactSpec] = &[
+    FactSpec::key("cmd", "command"),
+    FactSpec::made("command", "command", command::meant),
+    FactSpec::key("justification", "description"),
+    FactSpec::key("workdir", "cwd"),
+    FactSpec::key("working_directory", "cwd"),
+    FactSpec::key("timeout_ms", "timeout_ms"),
 ];
 
-const STDIN: &[NamedPart] =
-    &[NamedPart::made("session_id", "job", written), NamedPart::key("chars", "stdin")];
+const STDIN: &[FactSpec] = &[FactSpec::made("session_id", "job", written), FactSpec::key("chars", "stdin")];
 
-const PLAN: &[NamedPart] = &[NamedPart::within("plan", "todos", tool::POINT)];
+const PLAN: &[FactSpec] = &[FactSpec::within("plan", "todos", tool::POINT)];
 
-const TASK: &[NamedPart] = &[
-    NamedPart::key("agent_type", "agent"),
-    NamedPart::key("task_name", "description"),
-    NamedPart::key("message", "prompt"),
+const TASK: &[FactSpec] = &[
+    FactSpec::key("agent_type", "agent"),
+    FactSpec::key("task_name", "description"),
+    FactSpec::key("message", "prompt"),
 ];
 
 /// Returns a string or number as text.
@@ -78,37 +77,37 @@ fn written(value: Value<'_>) -> Option<Fact> {
 
 /// The known tools. A stream may contain others.
 pub(crate) static TOOLS: [(&str, Tool); 33] = [
-    row(PATCH, Deed::Edit),
-    row(CLOSE, Deed::Other),
-    row("create_goal", Deed::Other),
-    row(SCRIPT, Deed::Other),
-    row_of(COMMAND, Deed::Run, COMMANDS),
-    row("followup_task", Deed::Message),
-    row("get_goal", Deed::Other),
-    row(DRAW, Deed::Other),
-    row("interrupt_agent", Deed::Other),
-    row("list_agents", Deed::Other),
-    row("list_mcp_resource_templates", Deed::Resource),
-    row("list_mcp_resources", Deed::Resource),
-    row_of(SHELL[1], Deed::Run, COMMANDS),
-    row("read_mcp_resource", Deed::Resource),
-    row("request_permissions", Deed::Other),
-    row("request_user_input", Deed::Ask),
-    row(ASK_LATER, Deed::Ask),
-    row(RESUME, Deed::Other),
-    row(SEND, Deed::Message),
-    row("send_message", Deed::Message),
-    row_of(SHELL[0], Deed::Run, COMMANDS),
-    row_of("shell_command", Deed::Run, COMMANDS),
-    row(SLEEP, Deed::Other),
-    row_of(SPAWN, Deed::Delegate, TASK),
-    row("spawn_agents_on_csv", Deed::Delegate),
-    row(TOOLS_SEARCH, Deed::FindTools),
-    row("update_goal", Deed::Other),
-    row_of("update_plan", Deed::Todos, PLAN),
-    row(IMAGE, Deed::Read),
-    row(WAIT[0], Deed::Other),
-    row(WAIT[1], Deed::Other),
-    row(WEB, Deed::Fetch),
-    row_of("write_stdin", Deed::Job, STDIN),
+    row(PATCH, ToolKind::Edit),
+    row(CLOSE, ToolKind::Other),
+    row("create_goal", ToolKind::Other),
+    row(SCRIPT, ToolKind::Other),
+    row_of(COMMAND, ToolKind::Run, COMMANDS),
+    row("followup_task", ToolKind::Message),
+    row("get_goal", ToolKind::Other),
+    row(DRAW, ToolKind::Other),
+    row("interrupt_agent", ToolKind::Other),
+    row("list_agents", ToolKind::Other),
+    row("list_mcp_resource_templates", ToolKind::Resource),
+    row("list_mcp_resources", ToolKind::Resource),
+    row_of(SHELL[1], ToolKind::Run, COMMANDS),
+    row("read_mcp_resource", ToolKind::Resource),
+    row("request_permissions", ToolKind::Other),
+    row("request_user_input", ToolKind::Ask),
+    row(ASK_LATER, ToolKind::Ask),
+    row(RESUME, ToolKind::Other),
+    row(SEND, ToolKind::Message),
+    row("send_message", ToolKind::Message),
+    row_of(SHELL[0], ToolKind::Run, COMMANDS),
+    row_of("shell_command", ToolKind::Run, COMMANDS),
+    row(SLEEP, ToolKind::Other),
+    row_of(SPAWN, ToolKind::Delegate, TASK),
+    row("spawn_agents_on_csv", ToolKind::Delegate),
+    row(TOOLS_SEARCH, ToolKind::FindTools),
+    row("update_goal", ToolKind::Other),
+    row_of("update_plan", ToolKind::Todos, PLAN),
+    row(IMAGE, ToolKind::Read),
+    row(WAIT[0], ToolKind::Other),
+    row(WAIT[1], ToolKind::Other),
+    row(WEB, ToolKind::Fetch),
+    row_of("write_stdin", ToolKind::Job, STDIN),
 ];

@@ -14,7 +14,7 @@
 
 use std::borrow::Cow;
 
-use streamfmt_core::item::{Content, Deed, Fact, Item};
+use streamfmt_core::item::{Content, Fact, Item, ToolKind};
 use streamfmt_core::json::{Record, Value};
 use streamfmt_core::text::Text;
 
@@ -150,7 +150,7 @@ pub(super) fn add_facts(item: &mut Item) -> bool {
     let head = OutputHead::of_result(item, &text);
     let begins = |starts: &[&str]| starts.iter().any(|start| text.starts_with(start));
     let is_command = is_command(item);
-    let is_patch = item.deed == Some(Deed::Edit);
+    let is_patch = item.tool_kind == Some(ToolKind::Edit);
     let is_stopped = begins(&[STOPPED]);
     let is_refused = begins(&REFUSED) || (is_command && denial(&text).is_some());
     let by_tool = || (is_command && begins(&FAILED_COMMAND)) || (is_patch && begins(&FAILED_PATCH));
@@ -161,8 +161,8 @@ pub(super) fn add_facts(item: &mut Item) -> bool {
     let mut facts = Vec::new();
     if let Some(OutputHead { exit, running, .. }) = head {
         facts.extend(exit.filter(|code| *code != 0).map(|code| ("exit", Fact::Int(code))));
-        facts.extend(running.map(|id| match item.deed {
-            Some(Deed::Job) => ("state", Fact::Text("running".into())),
+        facts.extend(running.map(|id| match item.tool_kind {
+            Some(ToolKind::Job) => ("state", Fact::Text("running".into())),
             _ => ("background", Fact::Text(id)),
         }));
         if let (true, Content::Node(node)) = (is_command, &item.text) {
@@ -182,15 +182,16 @@ pub(super) fn add_facts(item: &mut Item) -> bool {
 }
 
 pub(super) fn is_command(item: &Item) -> bool {
-    matches!(item.deed, Some(Deed::Run | Deed::Job))
+    matches!(item.tool_kind, Some(ToolKind::Run | ToolKind::Job))
 }
 
 /// Returns the text of a result without its head, and nothing if it only confirms success.
 pub(super) fn words(item: &Item, text: Text) -> Text {
     let written = item.text();
-    let is_answer = |deed: Deed, answer: &str| item.deed == Some(deed) && written.trim_end() == answer;
+    let is_answer =
+        |tool_kind: ToolKind, answer: &str| item.tool_kind == Some(tool_kind) && written.trim_end() == answer;
     let is_close = item.tool.as_deref() == Some(tools::CLOSE) && !item.error;
-    if is_close || is_answer(Deed::Todos, PLANNED) || (item.error && written.starts_with(STOPPED)) {
+    if is_close || is_answer(ToolKind::Todos, PLANNED) || (item.error && written.starts_with(STOPPED)) {
         return Text::EMPTY;
     }
     if let Some(readable) = result::words_of_agents(item).or_else(|| result::words_of_parts(item)) {
@@ -205,7 +206,7 @@ pub(super) fn words(item: &Item, text: Text) -> Text {
         Some(OutputHead { output, .. }) => Text::clean(&output),
         None => text,
     };
-    if item.deed == Some(Deed::Edit) && !item.error && readable.starts_with(PATCHED) {
+    if item.tool_kind == Some(ToolKind::Edit) && !item.error && readable.starts_with(PATCHED) {
         // It lists only the files of the patch.
         return Text::EMPTY;
     }
@@ -245,7 +246,7 @@ struct OutputHead<'a> {
 impl<'a> OutputHead<'a> {
     /// Parses the head of a result's text, if it has one. The JSON of tools other than Codex's own is theirs.
     fn of_result(item: &Item, text: &'a str) -> Option<Self> {
-        let is_own = !text.starts_with('{') || is_command(item) || item.deed == Some(Deed::Edit);
+        let is_own = !text.starts_with('{') || is_command(item) || item.tool_kind == Some(ToolKind::Edit);
         is_own.then(|| Self::of(text)).flatten()
     }
 
@@ -404,45 +405,45 @@ mod tests {
     fn a_sentence_about_a_failure_counts_for_the_tool_that_writes_it() {
         let denied = format!("{UNRUN}ls`: {DENIED}no\" }}");
         let [command, patch] = [FAILED_COMMAND[2], FAILED_PATCH[0]];
-        for (deed, text, has_failed, is_open) in [
-            (Deed::Run, command, true, false),
-            (Deed::Edit, command, false, true),
-            (Deed::Mcp, command, false, false),
-            (Deed::Edit, patch, true, false),
-            (Deed::Run, patch, false, true),
-            (Deed::Run, &*denied, true, false),
-            (Deed::Mcp, &denied, false, false),
-            (Deed::Mcp, STOPPED, true, false),
-            (Deed::Mcp, FAILED[0], true, false),
-            (Deed::Mcp, REFUSED[0], true, false),
-            (Deed::Run, "a", false, true),
-            (Deed::Edit, PATCHED, false, false),
-            (Deed::Mcp, "a", false, false),
+        for (tool_kind, text, has_failed, is_open) in [
+            (ToolKind::Run, command, true, false),
+            (ToolKind::Edit, command, false, true),
+            (ToolKind::Mcp, command, false, false),
+            (ToolKind::Edit, patch, true, false),
+            (ToolKind::Run, patch, false, true),
+            (ToolKind::Run, &*denied, true, false),
+            (ToolKind::Mcp, &denied, false, false),
+            (ToolKind::Mcp, STOPPED, true, false),
+            (ToolKind::Mcp, FAILED[0], true, false),
+            (ToolKind::Mcp, REFUSED[0], true, false),
+            (ToolKind::Run, "a", false, true),
+            (ToolKind::Edit, PATCHED, false, false),
+            (ToolKind::Mcp, "a", false, false),
         ] {
             let mut item = Item::new("r", streamfmt_core::item::Kind::Result, 1);
-            (item.text, item.deed) = (Content::Own(text.to_owned()), Some(deed));
+            (item.text, item.tool_kind) = (Content::Own(text.to_owned()), Some(tool_kind));
             let open = add_facts(&mut item);
-            assert_eq!((item.error, open), (has_failed, is_open), "{deed:?}: {text}");
+            assert_eq!((item.error, open), (has_failed, is_open), "{tool_kind:?}: {text}");
         }
     }
 
     #[test]
     fn a_text_that_only_confirms_what_is_shown_is_left_out() {
-        for (deed, text, error, is_shown) in [
-            (Deed::Run, STOPPED, true, false),
-            (Deed::Run, STOPPED, false, true),
-            (Deed::Edit, PATCHED, false, false),
-            (Deed::Edit, PATCHED, true, true),
-            (Deed::Run, PATCHED, false, true),
-            (Deed::Todos, PLANNED, false, false),
-            (Deed::Run, PLANNED, false, true),
+        for (tool_kind, text, error, is_shown) in [
+            (ToolKind::Run, STOPPED, true, false),
+            (ToolKind::Run, STOPPED, false, true),
+            (ToolKind::Edit, PATCHED, false, false),
+            (ToolKind::Edit, PATCHED, true, true),
+            (ToolKind::Run, PATCHED, false, true),
+            (ToolKind::Todos, PLANNED, false, false),
+            (ToolKind::Run, PLANNED, false, true),
         ] {
             let mut item = Item::new("r", streamfmt_core::item::Kind::Result, 1);
-            (item.text, item.deed, item.error) = (Content::Own(text.to_owned()), Some(deed), error);
+            (item.text, item.tool_kind, item.error) = (Content::Own(text.to_owned()), Some(tool_kind), error);
             assert_eq!(
                 !words(&item, Text::clean(text)).is_empty(),
                 is_shown,
-                "{deed:?}, error {error}: {text}"
+                "{tool_kind:?}, error {error}: {text}"
             );
         }
     }

@@ -6,7 +6,7 @@ use crate::facts::{filled, image, minor, push_list, string};
 use crate::item_builder::ItemBuilder;
 use crate::tool::add_server;
 use streamfmt_core::event::Event;
-use streamfmt_core::item::{Content, Deed, Does, Id, Kind};
+use streamfmt_core::item::{Content, Does, Id, Kind, ToolKind};
 use streamfmt_core::json::{Record, Value, ValueKind};
 
 /// A complete thought, which another line repeats.
@@ -168,7 +168,7 @@ impl Copilot {
         tools::of(&name).apply_to(&mut call);
         call.tool = Some((&*name).into());
         if let [Some(server), Some(tool)] = [server, tool].map(|name| name.and_then(Value::decode)) {
-            call.deed = Some(Deed::Mcp);
+            call.tool_kind = Some(ToolKind::Mcp);
             call.does = Some(Does::Input(&[]));
             add_server(&mut call, Some((&server, &tool)));
         }
@@ -180,7 +180,7 @@ impl Copilot {
             call.at = call.at.and(event.get("timestamp")).map(Value::node);
             call.input = Some(input.node());
             let made = tools::made(&name, record.value(input.node()));
-            if let Some(facts) = made.filter(|_| call.deed != Some(Deed::Mcp)) {
+            if let Some(facts) = made.filter(|_| call.tool_kind != Some(ToolKind::Mcp)) {
                 call.does = Some(Does::Facts { facts: facts.into(), of: input.node() });
             }
             call.record = Some(record.clone());

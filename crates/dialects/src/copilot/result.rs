@@ -5,7 +5,7 @@ use crate::calls::CallState;
 use crate::facts::{filled, image, nodes, push_list, string};
 use crate::item_builder::ItemBuilder;
 use streamfmt_core::event::Event;
-use streamfmt_core::item::{Content, Deed, Fact, Id, Item, Kind, Status};
+use streamfmt_core::item::{Content, Fact, Id, Item, Kind, Status, ToolKind};
 use streamfmt_core::json::{Value, ValueKind};
 
 /// The figures of a sub-agent that has ended: its calls, tokens and milliseconds.
@@ -16,7 +16,9 @@ impl Copilot {
     fn result_of(&self, call: &Id, builder: &ItemBuilder<'_>) -> Item {
         let mut item = builder.item(Id::below(call.as_str(), "result"), Kind::Result);
         match self.calls.get(call) {
-            Some(CallState::Awaited(tool, deed)) => (item.tool, item.deed) = (tool.clone(), *deed),
+            Some(CallState::Awaited(tool, tool_kind)) => {
+                (item.tool, item.tool_kind) = (tool.clone(), *tool_kind);
+            }
             Some(CallState::Answered) => item.data.push(("again", Fact::Bool(true))),
             None => item.data.push(("orphan", Fact::Bool(true))),
         }
@@ -97,12 +99,14 @@ impl Copilot {
         }
         // A folder may be viewed as well.
         let viewed = telemetry.and_then(|telemetry| telemetry.get("properties")?.get("viewType")?.str());
-        if !item.error && item.deed == Some(Deed::Read) && viewed.is_some_and(|kind| kind.is("file")) {
+        if !item.error && item.tool_kind == Some(ToolKind::Read) && viewed.is_some_and(|kind| kind.is("file"))
+        {
             let lines = i64::try_from(item.text().lines().count()).unwrap_or(i64::MAX);
             item.data.push(("lines", Fact::Int(lines)));
         }
         let kinds = edits.into_iter().flat_map(Value::items).filter_map(|edit| edit.get("kind")?.str());
-        if matches!(item.deed, Some(Deed::Write)) && kinds.into_iter().any(|kind| kind.is("create")) {
+        if matches!(item.tool_kind, Some(ToolKind::Write)) && kinds.into_iter().any(|kind| kind.is("create"))
+        {
             item.data.push(("created", Fact::Bool(true)));
         }
         if let Some(totals) = self.totals_of_agents.get(call.hash()) {
@@ -113,7 +117,7 @@ impl Copilot {
         }
         if !item.error
             && matches!(item.text, Content::None)
-            && !matches!(item.deed, Some(Deed::Run | Deed::Job))
+            && !matches!(item.tool_kind, Some(ToolKind::Run | ToolKind::Job))
         {
             item.data.push(("success", Fact::Bool(true)));
         }

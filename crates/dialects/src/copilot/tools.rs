@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use crate::patch;
 use crate::tool::{self, key, row, row_of};
 use streamfmt_core::dialect::Tool;
-use streamfmt_core::item::{Deed, Fact, FactRef, NamedPart};
+use streamfmt_core::item::{Fact, FactRef, FactSpec, ToolKind};
 use streamfmt_core::json::Value;
 use streamfmt_core::name_table::NameTable;
 
@@ -24,47 +24,47 @@ pub(super) fn of(name: &str) -> Tool {
 
 static NAMES: LazyLock<NameTable<Tool>> = NameTable::lazy(|| NameTable::new(&TOOLS));
 
-const RUN: &[NamedPart] = &[
+const RUN: &[FactSpec] = &[
     key("command", "command"),
     key("description", "description"),
-    NamedPart::found("mode", "background", in_background),
+    FactSpec::found("mode", "background", in_background),
     key("cwd", "cwd"),
 ];
 
-const JOB: &[NamedPart] = &[key("shellId", "job"), key("input", "stdin")];
+const JOB: &[FactSpec] = &[key("shellId", "job"), key("input", "stdin")];
 
-const VIEW: &[NamedPart] = &[
+const VIEW: &[FactSpec] = &[
     key("path", "path"),
-    NamedPart::here(
+    FactSpec::here(
         "range",
         &[
-            NamedPart::made("view_range", "start", first),
-            NamedPart::found("view_range", "end", |_, range| last(range).map(|_| FactRef::Of(last, range))),
+            FactSpec::made("view_range", "start", first),
+            FactSpec::found("view_range", "end", |_, range| last(range).map(|_| FactRef::Of(last, range))),
         ],
     ),
 ];
 
-const CREATE: &[NamedPart] = &[key("path", "path"), key("file_text", "content")];
+const CREATE: &[FactSpec] = &[key("path", "path"), key("file_text", "content")];
 
-const EDIT: &[NamedPart] = &[
+const EDIT: &[FactSpec] = &[
     key("path", "path"),
-    NamedPart::sole(
+    FactSpec::sole(
         "changes",
         &[key("old_str", "old"), key("new_str", "new"), key("replace_all", "everywhere")],
     ),
 ];
 
-const FIND: &[NamedPart] = &[NamedPart::word("by", "name"), key("pattern", "pattern"), key("path", "path")];
+const FIND: &[FactSpec] = &[FactSpec::word("by", "name"), key("pattern", "pattern"), key("path", "path")];
 
-const TASK: &[NamedPart] = &[
+const TASK: &[FactSpec] = &[
     key("agent_type", "agent"),
     key("description", "description"),
     key("name", "description"),
-    NamedPart::found("mode", "background", in_background),
+    FactSpec::found("mode", "background", in_background),
     key("prompt", "prompt"),
 ];
 
-const SKILL: &[NamedPart] = &[key("skill", "skill"), key("args", "args")];
+const SKILL: &[FactSpec] = &[key("skill", "skill"), key("args", "args")];
 
 /// Returns that the agent goes on without waiting for the call, if its mode isn't `sync`.
 fn in_background<'a>(_: Value<'a>, mode: Value<'a>) -> Option<FactRef<'a>> {
@@ -125,36 +125,36 @@ pub(super) fn made(name: &str, input: Value<'_>) -> Option<Vec<(&'static str, Fa
 
 /// The known tools. A stream may contain others.
 pub(crate) static TOOLS: [(&str, Tool); 32] = [
-    row(PATCH, Deed::Edit),
-    row("ask_user", Deed::Ask),
-    row_of("bash", Deed::Run, RUN),
-    row_of("create", Deed::Write, CREATE),
-    row_of("edit", Deed::Edit, EDIT),
-    row("fetch_copilot_cli_documentation", Deed::Other),
-    row_of("glob", Deed::Find, FIND),
-    row("grep", Deed::Grep),
-    row("list_agents", Deed::Other),
-    row("list_bash", Deed::Other),
-    row("list_powershell", Deed::Other),
-    row_of("local_shell", Deed::Run, RUN),
-    row_of("powershell", Deed::Run, RUN),
-    row("read_agent", Deed::Other),
-    row_of("read_bash", Deed::Job, JOB),
-    row_of("read_powershell", Deed::Job, JOB),
-    row("report_intent", Deed::Other),
-    row("rg", Deed::Grep),
-    row("session_store_sql", Deed::Other),
-    row_of("skill", Deed::Skill, SKILL),
-    row("sql", Deed::Other),
-    row_of("stop_bash", Deed::EndJob, JOB),
-    row_of("stop_powershell", Deed::EndJob, JOB),
-    row("store_memory", Deed::Other),
-    row_of("str_replace", Deed::Edit, EDIT),
-    row_of("task", Deed::Delegate, TASK),
-    row("task_complete", Deed::Other),
-    row("update_todo", Deed::Todos),
-    row_of("view", Deed::Read, VIEW),
-    row("web_fetch", Deed::Fetch),
-    row_of("write_bash", Deed::Job, JOB),
-    row("write_agent", Deed::Message),
+    row(PATCH, ToolKind::Edit),
+    row("ask_user", ToolKind::Ask),
+    row_of("bash", ToolKind::Run, RUN),
+    row_of("create", ToolKind::Write, CREATE),
+    row_of("edit", ToolKind::Edit, EDIT),
+    row("fetch_copilot_cli_documentation", ToolKind::Other),
+    row_of("glob", ToolKind::Find, FIND),
+    row("grep", ToolKind::Grep),
+    row("list_agents", ToolKind::Other),
+    row("list_bash", ToolKind::Other),
+    row("list_powershell", ToolKind::Other),
+    row_of("local_shell", ToolKind::Run, RUN),
+    row_of("powershell", ToolKind::Run, RUN),
+    row("read_agent", ToolKind::Other),
+    row_of("read_bash", ToolKind::Job, JOB),
+    row_of("read_powershell", ToolKind::Job, JOB),
+    row("report_intent", ToolKind::Other),
+    row("rg", ToolKind::Grep),
+    row("session_store_sql", ToolKind::Other),
+    row_of("skill", ToolKind::Skill, SKILL),
+    row("sql", ToolKind::Other),
+    row_of("stop_bash", ToolKind::EndJob, JOB),
+    row_of("stop_powershell", ToolKind::EndJob, JOB),
+    row("store_memory", ToolKind::Other),
+    row_of("str_replace", ToolKind::Edit, EDIT),
+    row_of("task", ToolKind::Delegate, TASK),
+    row("task_complete", ToolKind::Other),
+    row("update_todo", ToolKind::Todos),
+    row_of("view", ToolKind::Read, VIEW),
+    row("web_fetch", ToolKind::Fetch),
+    row_of("write_bash", ToolKind::Job, JOB),
+    row("write_agent", ToolKind::Message),
 ];

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::tool::add_server;
-use streamfmt_core::item::{Content, Deed, Id, Item, Kind};
+use streamfmt_core::item::{Content, Id, Item, Kind, ToolKind};
 use streamfmt_core::json::{Value, ValueKind};
 
 use super::{CursorAgent, ItemBuilder, tools};
@@ -58,7 +58,7 @@ impl<'a> CalledTool<'a> {
     }
 }
 
-/// Sets the tool of a call, and its deed.
+/// Sets the tool of a call, and its kind.
 pub(super) fn name_tool(call: &mut Item, name: &str) {
     tools::of(name).apply_to(call);
     call.tool = Some(name.into());
@@ -109,7 +109,7 @@ pub(super) fn is_merged(arguments: Value<'_>) -> bool {
 
 /// Returns the to-do list of a call or its result, as a separate item.
 pub(super) fn plan_of(of: &Item, list: Value<'_>, builder: &ItemBuilder<'_>) -> Option<Item> {
-    let is_list = of.deed == Some(Deed::Todos) && list.kind() == ValueKind::Array;
+    let is_list = of.tool_kind == Some(ToolKind::Todos) && list.kind() == ValueKind::Array;
     is_list.then(|| {
         let call = of.call.as_ref().unwrap_or(&of.id);
         let mut plan = builder.item(Id::below(call.as_str(), "plan"), Kind::Plan);

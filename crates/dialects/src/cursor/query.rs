@@ -1,7 +1,7 @@
 //! Permissions and questions, which the program answers itself if nobody watches it. A plan is only presented so.
 
 use crate::facts::{fail, string};
-use streamfmt_core::item::{Content, Deed, Fact, Id, Kind};
+use streamfmt_core::item::{Content, Fact, Id, Kind, ToolKind};
 use streamfmt_core::json::{Str, Value};
 
 use super::{CursorAgent, ItemBuilder, call, tools};
@@ -61,7 +61,7 @@ impl CursorAgent {
             result.text = string(rejected.get("reason"));
             result.data.push(("denied", Fact::Bool(true)));
         } else if approved.is_some() {
-            let name = if result.deed == Some(Deed::PlanMode) { "approved" } else { "success" };
+            let name = if result.tool_kind == Some(ToolKind::PlanMode) { "approved" } else { "success" };
             result.data.push((name, Fact::Bool(true)));
         } else if let Some(response) = response {
             result.data.push(("structured", Fact::Node(response.node())));

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::facts::{fail, filled, nodes, push_list, string, strings};
 use crate::tool::key;
-use streamfmt_core::item::{Content, Deed, Fact, Item, NamedPart};
+use streamfmt_core::item::{Content, Fact, FactSpec, Item, ToolKind};
 use streamfmt_core::json::{Value, ValueKind};
 
 use super::call::{self, CalledTool};
@@ -24,8 +24,8 @@ impl CursorAgent {
         }
         let mut result = self.calls.result_of(&id, builder);
         self.calls.mark_answered(&id);
-        if result.deed.is_none() {
-            result.deed = Some(tools::of(&tool.name).deed);
+        if result.tool_kind.is_none() {
+            result.tool_kind = Some(tools::of(&tool.name).tool_kind);
         }
         let list = tool.result.and_then(|outcome| fill(&mut result, &tool, outcome)?.get("todos"));
         let is_merged = tool.arguments.is_none_or(call::is_merged);
@@ -52,10 +52,10 @@ fn fill<'a>(result: &mut Item, tool: &CalledTool<'_>, outcome: Value<'a>) -> Opt
         }
         // It goes on elsewhere.
         "approved" | "async" | "stillRunning" => {
-            let state = if result.deed == Some(Deed::Delegate) { "async_launched" } else { &how };
+            let state = if result.tool_kind == Some(ToolKind::Delegate) { "async_launched" } else { &how };
             result.data.push(("state", Fact::Text(state.to_owned())));
             let [shell, process] = fields.get_all(["shellId", "pid"]);
-            match shell.or(process).filter(|_| result.deed == Some(Deed::Run)) {
+            match shell.or(process).filter(|_| result.tool_kind == Some(ToolKind::Run)) {
                 Some(id) => {
                     let id = id.decode().map_or_else(|| id.raw().to_owned(), Cow::into_owned);
                     result.data.push(("background", Fact::Text(id)));
@@ -88,22 +88,22 @@ fn fill<'a>(result: &mut Item, tool: &CalledTool<'_>, outcome: Value<'a>) -> Opt
 /// Adds the fields of a success.
 fn succeed(result: &mut Item, tool: &str, fields: Value<'_>) {
     let before = result.data.len();
-    match result.deed {
-        Some(Deed::Run | Deed::Job) => return command(result, fields),
-        Some(Deed::Read) => read(result, fields),
-        Some(Deed::Write | Deed::Edit) => change(result, fields),
-        Some(Deed::Find | Deed::Grep) => found(result, fields),
-        Some(Deed::List) if tool == tools::LIST => listed(result, fields),
-        Some(Deed::Fetch) => {
+    match result.tool_kind {
+        Some(ToolKind::Run | ToolKind::Job) => return command(result, fields),
+        Some(ToolKind::Read) => read(result, fields),
+        Some(ToolKind::Write | ToolKind::Edit) => change(result, fields),
+        Some(ToolKind::Find | ToolKind::Grep) => found(result, fields),
+        Some(ToolKind::List) if tool == tools::LIST => listed(result, fields),
+        Some(ToolKind::Fetch) => {
             result.text = string(filled(fields.get("markdown")));
             result.data.extend(nodes([("url", filled(fields.get("url")))]));
             let hits = fields.get("references").into_iter().flat_map(Value::items);
             push_list(result, "hits", hits.map(|hit| Fact::Node(hit.node())).collect());
         }
-        Some(Deed::Delegate) => answered(result, fields),
-        Some(Deed::Mcp) => from_server(result, fields),
+        Some(ToolKind::Delegate) => answered(result, fields),
+        Some(ToolKind::Mcp) => from_server(result, fields),
         // The list is an item of its own.
-        Some(Deed::Todos) => {
+        Some(ToolKind::Todos) => {
             result.data.push(("success", Fact::Bool(true)));
             return;
         }
@@ -302,8 +302,8 @@ fn from_server(result: &mut Item, fields: Value<'_>) {
     push_list(result, "more", more);
 }
 
-const FILE: &[NamedPart] = &[key("path", "path"), key("totalLines", "total"), key("fileSize", "bytes")];
-const CHANGE: &[NamedPart] = &[
+const FILE: &[FactSpec] = &[key("path", "path"), key("totalLines", "total"), key("fileSize", "bytes")];
+const CHANGE: &[FactSpec] = &[
     key("path", "path"),
     key("linesAdded", "added"),
     key("linesCreated", "added"),

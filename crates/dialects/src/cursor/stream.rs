@@ -6,7 +6,7 @@
 use crate::facts::{fail, filled, leveled, nodes, string};
 use crate::tool::key;
 use streamfmt_core::event::{Event, Facts, Usage};
-use streamfmt_core::item::{Content, Fact, Kind, NamedPart};
+use streamfmt_core::item::{Content, Fact, FactSpec, Kind};
 use streamfmt_core::json::{Value, ValueKind};
 use streamfmt_core::text::Text;
 
@@ -158,7 +158,7 @@ impl CursorAgent {
     }
 }
 
-const SESSION: &[NamedPart] = &[key("cwd", "cwd"), key("model", "model"), key("permissionMode", "mode")];
+const SESSION: &[FactSpec] = &[key("cwd", "cwd"), key("model", "model"), key("permissionMode", "mode")];
 
 /// Returns the blocks of a message. A string is its only block.
 pub(super) fn content(value: Value<'_>) -> Vec<Value<'_>> {

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use crate::tool::{self, FILE, key, row, row_of};
 use streamfmt_core::dialect::Tool;
-use streamfmt_core::item::{Deed, Fact, FactRef, NamedPart};
+use streamfmt_core::item::{Fact, FactRef, FactSpec, ToolKind};
 use streamfmt_core::json::Value;
 use streamfmt_core::name_table::NameTable;
 
@@ -24,41 +24,40 @@ pub(crate) fn find(name: &str) -> Option<Tool> {
 
 static NAMES: LazyLock<NameTable<Tool>> = NameTable::lazy(|| NameTable::new(&TOOLS));
 
-const COMMAND: &[NamedPart] = &[
+const COMMAND: &[FactSpec] = &[
     key("command", "command"),
     key("description", "description"),
-    NamedPart::found("workingDirectory", "cwd", filled),
-    NamedPart::found("working_directory", "cwd", filled),
-    NamedPart::found("isBackground", "background", is_true),
-    NamedPart::found("is_background", "background", is_true),
+    FactSpec::found("workingDirectory", "cwd", filled),
+    FactSpec::found("working_directory", "cwd", filled),
+    FactSpec::found("isBackground", "background", is_true),
+    FactSpec::found("is_background", "background", is_true),
     key("timeout", "timeout_ms"),
 ];
 
-const FILE_CONTENT: &[NamedPart] =
-    &[FILE[0], FILE[1], key("fileText", "content"), key("contents", "content")];
+const FILE_CONTENT: &[FactSpec] = &[FILE[0], FILE[1], key("fileText", "content"), key("contents", "content")];
 
-const CHANGE: &[NamedPart] = &[
+const CHANGE: &[FactSpec] = &[
     key("old_string", "old"),
     key("oldText", "old"),
     key("new_string", "new"),
     key("newText", "new"),
     key("streamContent", "new"),
-    NamedPart::found("replace_all", "everywhere", is_true),
+    FactSpec::found("replace_all", "everywhere", is_true),
 ];
 
-const EDIT: &[NamedPart] = &[
+const EDIT: &[FactSpec] = &[
     FILE[0],
     FILE[1],
-    NamedPart::found("strReplace", "changes", |_, change| Some(FactRef::Sole(change, CHANGE))),
-    NamedPart::sole("changes", CHANGE),
+    FactSpec::found("strReplace", "changes", |_, change| Some(FactRef::Sole(change, CHANGE))),
+    FactSpec::sole("changes", CHANGE),
 ];
 
-const DELETED: &[NamedPart] = &[key("path", "path"), NamedPart::word("kind", "delete")];
+const DELETED: &[FactSpec] = &[key("path", "path"), FactSpec::word("kind", "delete")];
 
-const DELETE: &[NamedPart] = &[FILE[1], NamedPart::sole("changes", DELETED)];
+const DELETE: &[FactSpec] = &[FILE[1], FactSpec::sole("changes", DELETED)];
 
-const FIND: &[NamedPart] = &[
-    NamedPart::word("by", "name"),
+const FIND: &[FactSpec] = &[
+    FactSpec::word("by", "name"),
     key("globPattern", "pattern"),
     key("glob_pattern", "pattern"),
     key("pattern", "pattern"),
@@ -66,34 +65,34 @@ const FIND: &[NamedPart] = &[
     key("target_directory", "path"),
 ];
 
-const LIST_FOLDER: &[NamedPart] = &[FILE[1], key("target_directory", "path")];
+const LIST_FOLDER: &[FactSpec] = &[FILE[1], key("target_directory", "path")];
 
-const SEARCH: &[NamedPart] = &[NamedPart::word("by", "content"), key("query", "pattern")];
+const SEARCH: &[FactSpec] = &[FactSpec::word("by", "content"), key("query", "pattern")];
 
-const WEB_SEARCH: &[NamedPart] = &[key("searchTerm", "query"), key("search_term", "query")];
+const WEB_SEARCH: &[FactSpec] = &[key("searchTerm", "query"), key("search_term", "query")];
 
-const PAGE: &[NamedPart] = &[key("url", "url")];
+const PAGE: &[FactSpec] = &[key("url", "url")];
 
-const POINT: &[NamedPart] =
-    &[key("content", "content"), NamedPart::made("status", "status", status), key("id", "id")];
+const POINT: &[FactSpec] =
+    &[key("content", "content"), FactSpec::made("status", "status", status), key("id", "id")];
 
-const TODOS: &[NamedPart] = &[NamedPart::within("todos", "todos", POINT)];
+const TODOS: &[FactSpec] = &[FactSpec::within("todos", "todos", POINT)];
 
-const WHOLE_PLAN: &[NamedPart] = &[key("plan", "plan")];
+const WHOLE_PLAN: &[FactSpec] = &[key("plan", "plan")];
 
-const TASK: &[NamedPart] = &[
+const TASK: &[FactSpec] = &[
     key("description", "description"),
     key("prompt", "prompt"),
-    NamedPart::made("subagentType", "agent", agent),
+    FactSpec::made("subagentType", "agent", agent),
     key("subagent_type", "agent"),
 ];
 
-const QUESTION: &[NamedPart] =
-    &[key("prompt", "question"), NamedPart::within("options", "options", &[key("label", "label")])];
+const QUESTION: &[FactSpec] =
+    &[key("prompt", "question"), FactSpec::within("options", "options", &[key("label", "label")])];
 
-const QUESTIONS: &[NamedPart] = &[NamedPart::within("questions", "questions", QUESTION)];
+const QUESTIONS: &[FactSpec] = &[FactSpec::within("questions", "questions", QUESTION)];
 
-const JOB: &[NamedPart] = &[key("shellId", "job"), key("chars", "stdin")];
+const JOB: &[FactSpec] = &[key("shellId", "job"), key("chars", "stdin")];
 
 /// Returns the to-do items of a list, as a fact.
 pub(super) fn todos(list: Value<'_>) -> (&'static str, Fact) {
@@ -127,50 +126,50 @@ fn agent(kind: Value<'_>) -> Option<Fact> {
 
 /// The known tools. A stream may contain others.
 pub(crate) static TOOLS: [(&str, Tool); 44] = [
-    row("ApplyPatch", Deed::Edit),
-    row_of("AskQuestion", Deed::Ask, QUESTIONS),
-    row_of("CreatePlan", Deed::PlanMode, WHOLE_PLAN),
-    row_of("Delete", Deed::Edit, DELETE),
-    row_of("Glob", Deed::Find, FIND),
-    row("Grep", Deed::Grep),
-    row_of("LS", Deed::List, LIST_FOLDER),
-    row("Read", Deed::Read),
-    row("ReadLints", Deed::Other),
-    row_of("SemanticSearch", Deed::Grep, SEARCH),
-    row_of("Shell", Deed::Run, COMMAND),
-    row_of("StrReplace", Deed::Edit, EDIT),
-    row_of("Task", Deed::Delegate, TASK),
-    row_of("TodoWrite", Deed::Todos, TODOS),
-    row_of("WebFetch", Deed::Fetch, PAGE),
-    row_of("WebSearch", Deed::Fetch, WEB_SEARCH),
-    row_of("Write", Deed::Write, FILE_CONTENT),
-    row("applyAgentDiff", Deed::Other),
-    row_of(ASK, Deed::Ask, QUESTIONS),
-    row("await", Deed::Other),
-    row("computerUse", Deed::Other),
-    row_of(PLAN, Deed::PlanMode, WHOLE_PLAN),
-    row_of("delete", Deed::Edit, DELETE),
-    row_of("edit", Deed::Edit, EDIT),
-    row_of("fetch", Deed::Fetch, PAGE),
-    row("generateImage", Deed::Other),
-    row("getMcpTools", Deed::FindTools),
-    row_of("glob", Deed::Find, FIND),
-    row("grep", Deed::Grep),
-    row("listMcpResources", Deed::Resource),
-    row_of(LIST, Deed::List, LIST_FOLDER),
-    row(MCP, Deed::Mcp),
-    row("read", Deed::Read),
-    row("readLints", Deed::Other),
-    row("readMcpResource", Deed::Resource),
-    row("readTodos", Deed::Tasks),
-    row_of("semSearch", Deed::Grep, SEARCH),
-    row_of("shell", Deed::Run, COMMAND),
-    row_of("task", Deed::Delegate, TASK),
-    row_of("updateTodos", Deed::Todos, TODOS),
-    row_of("webFetch", Deed::Fetch, PAGE),
-    row_of("webSearch", Deed::Fetch, WEB_SEARCH),
-    row_of("write", Deed::Write, FILE_CONTENT),
-    row_of("writeShellStdin", Deed::Job, JOB),
+    row("ApplyPatch", ToolKind::Edit),
+    row_of("AskQuestion", ToolKind::Ask, QUESTIONS),
+    row_of("CreatePlan", ToolKind::PlanMode, WHOLE_PLAN),
+    row_of("Delete", ToolKind::Edit, DELETE),
+    row_of("Glob", ToolKind::Find, FIND),
+    row("Grep", ToolKind::Grep),
+    row_of("LS", ToolKind::List, LIST_FOLDER),
+    row("Read", ToolKind::Read),
+    row("ReadLints", ToolKind::Other),
+    row_of("SemanticSearch", ToolKind::Grep, SEARCH),
+    row_of("Shell", ToolKind::Run, COMMAND),
+    row_of("StrReplace", ToolKind::Edit, EDIT),
+    row_of("Task", ToolKind::Delegate, TASK),
+    row_of("TodoWrite", ToolKind::Todos, TODOS),
+    row_of("WebFetch", ToolKind::Fetch, PAGE),
+    row_of("WebSearch", ToolKind::Fetch, WEB_SEARCH),
+    row_of("Write", ToolKind::Write, FILE_CONTENT),
+    row("applyAgentDiff", ToolKind::Other),
+    row_of(ASK, ToolKind::Ask, QUESTIONS),
+    row("await", ToolKind::Other),
+    row("computerUse", ToolKind::Other),
+    row_of(PLAN, ToolKind::PlanMode, WHOLE_PLAN),
+    row_of("delete", ToolKind::Edit, DELETE),
+    row_of("edit", ToolKind::Edit, EDIT),
+    row_of("fetch", ToolKind::Fetch, PAGE),
+    row("generateImage", ToolKind::Other),
+    row("getMcpTools", ToolKind::FindTools),
+    row_of("glob", ToolKind::Find, FIND),
+    row("grep", ToolKind::Grep),
+    row("listMcpResources", ToolKind::Resource),
+    row_of(LIST, ToolKind::List, LIST_FOLDER),
+    row(MCP, ToolKind::Mcp),
+    row("read", ToolKind::Read),
+    row("readLints", ToolKind::Other),
+    row("readMcpResource", ToolKind::Resource),
+    row("readTodos", ToolKind::Tasks),
+    row_of("semSearch", ToolKind::Grep, SEARCH),
+    row_of("shell", ToolKind::Run, COMMAND),
+    row_of("task", ToolKind::Delegate, TASK),
+    row_of("updateTodos", ToolKind::Todos, TODOS),
+    row_of("webFetch", ToolKind::Fetch, PAGE),
+    row_of("webSearch", ToolKind::Fetch, WEB_SEARCH),
+    row_of("write", ToolKind::Write, FILE_CONTENT),
+    row_of("writeShellStdin", ToolKind::Job, JOB),
 ];
 
 /// Returns the tool of this name, whether known or not.

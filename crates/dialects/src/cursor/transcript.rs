@@ -2,7 +2,7 @@
 
 use crate::fact;
 use crate::facts::{fail, image, push_list, result_content, string};
-use streamfmt_core::item::{Content, Deed, Fact, Id, Kind};
+use streamfmt_core::item::{Content, Fact, Id, Kind, ToolKind};
 use streamfmt_core::json::{Value, ValueKind};
 
 use super::stream::content;
@@ -98,7 +98,8 @@ impl CursorAgent {
         item.input = input.map(Value::node);
         item.data.push(("no_result", Fact::Bool(true)));
         self.calls.add(&item);
-        let todos = input.and_then(|input| input.get("todos")).filter(|_| item.deed == Some(Deed::Todos));
+        let todos =
+            input.and_then(|input| input.get("todos")).filter(|_| item.tool_kind == Some(ToolKind::Todos));
         let plan = Id::below(item.id.as_str(), "plan");
         builder.put(item);
         if let Some(todos) = todos.filter(|todos| todos.kind() == ValueKind::Array) {

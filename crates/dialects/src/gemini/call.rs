@@ -1,7 +1,7 @@
 //! Calls.
 
 use crate::tool::add_server;
-use streamfmt_core::item::{Deed, Id, Item, Kind};
+use streamfmt_core::item::{Id, Item, Kind, ToolKind};
 use streamfmt_core::json::{Value, ValueKind};
 
 use super::{ItemBuilder, tools};
@@ -10,7 +10,7 @@ use super::{ItemBuilder, tools};
 pub(super) fn of(name: &str, id: Id, input: Option<Value<'_>>, builder: &ItemBuilder<'_>) -> Item {
     let mut call = builder.item(id, Kind::Call);
     tools::of(name).apply_to(&mut call);
-    if call.deed == Some(Deed::Mcp) {
+    if call.tool_kind == Some(ToolKind::Mcp) {
         add_server(&mut call, name.strip_prefix(tools::MCP).and_then(|names| names.split_once('_')));
     }
     call.tool = Some(name.into());
@@ -20,7 +20,7 @@ pub(super) fn of(name: &str, id: Id, input: Option<Value<'_>>, builder: &ItemBui
 
 /// Returns the to-do list in a call, as a separate item.
 pub(super) fn plan_of(call: &Item, input: Option<Value<'_>>, builder: &ItemBuilder<'_>) -> Option<Item> {
-    let list = input.filter(|_| call.deed == Some(Deed::Todos))?.get("todos")?;
+    let list = input.filter(|_| call.tool_kind == Some(ToolKind::Todos))?.get("todos")?;
     (list.kind() == ValueKind::Array).then(|| {
         let mut plan = builder.item(Id::below(call.id.as_str(), "plan"), Kind::Plan);
         plan.data.push(tools::todos(list));

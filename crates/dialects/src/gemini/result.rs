@@ -3,7 +3,7 @@
 use crate::facts::{fail, filled, nodes, push_list, string, strings};
 use crate::shell_report;
 use crate::tool::key;
-use streamfmt_core::item::{Content, Deed, Fact, FactRef, Item, NamedPart};
+use streamfmt_core::item::{Content, Fact, FactRef, FactSpec, Item, ToolKind};
 use streamfmt_core::json::{Value, ValueKind};
 use streamfmt_core::text::Text;
 
@@ -32,10 +32,10 @@ pub(crate) fn add_parts<'a>(result: &mut Item, parts: impl Iterator<Item = Value
     }
     result.text = strings(texts);
     push_list(result, "more", more);
-    match result.deed {
-        Some(Deed::Run) => shell_report::add_facts(result),
+    match result.tool_kind {
+        Some(ToolKind::Run) => shell_report::add_facts(result),
         // The list is an item of its own.
-        Some(Deed::Todos) if !result.error => {
+        Some(ToolKind::Todos) if !result.error => {
             result.words = Some(|_, _| Text::EMPTY);
             result.data.push(("success", Fact::Bool(true)));
         }
@@ -46,7 +46,7 @@ pub(crate) fn add_parts<'a>(result: &mut Item, parts: impl Iterator<Item = Value
 /// Adds which lines were read, unless a note precedes them. `input`: the input of the call.
 pub(super) fn add_lines(result: &mut Item, input: Option<Value<'_>>) {
     let text = result.text();
-    if result.deed != Some(Deed::Read)
+    if result.tool_kind != Some(ToolKind::Read)
         || result.error
         || text.is_empty()
         || text.trim_start().starts_with(NOTE)
@@ -68,7 +68,7 @@ pub(crate) fn add_display(result: &mut Item, display: Value<'_>) {
     if display.kind() == ValueKind::String {
         // The screen shows the output of a command without colours; of other tools, often only that they ran.
         if matches!(result.text, Content::None)
-            || result.deed == Some(Deed::Run) && filled(Some(display)).is_some()
+            || result.tool_kind == Some(ToolKind::Run) && filled(Some(display)).is_some()
         {
             result.text = string(filled(Some(display)));
         }
@@ -90,7 +90,7 @@ pub(crate) fn add_display(result: &mut Item, display: Value<'_>) {
         let parts = nodes([("path", path), ("diff", Some(diff))]).chain([("kind", kind)]).collect();
         result.data.push(("changes", Fact::List(vec![Fact::Map(parts)])));
     }
-    if let Some(matches) = matches.filter(|_| result.deed == Some(Deed::Grep)) {
+    if let Some(matches) = matches.filter(|_| result.tool_kind == Some(ToolKind::Grep)) {
         let mut lines = String::new();
         let mut count = 0;
         for hit in matches.items() {
@@ -110,11 +110,11 @@ pub(crate) fn add_display(result: &mut Item, display: Value<'_>) {
 
 /// Marks a result without text as successful: nothing else is known of it.
 pub(crate) fn mark_success_if_silent(result: &mut Item) {
-    if !result.error && matches!(result.text, Content::None) && result.deed != Some(Deed::Run) {
+    if !result.error && matches!(result.text, Content::None) && result.tool_kind != Some(ToolKind::Run) {
         result.data.push(("success", Fact::Bool(true)));
     }
 }
 
-const CHANGE: &[NamedPart] =
+const CHANGE: &[FactSpec] =
     &[key("filePath", "path"), key("originalContent", "original"), key("newContent", "modified")];
-const SIZE: &[NamedPart] = &[key("model_added_lines", "added"), key("model_removed_lines", "removed")];
+const SIZE: &[FactSpec] = &[key("model_added_lines", "added"), key("model_removed_lines", "removed")];

@@ -1,6 +1,6 @@
 //! What Gemini CLI and its forks write around the results of searches, of listings, and of tools of MCP servers.
 
-use streamfmt_core::item::{Deed, Fact, Item};
+use streamfmt_core::item::{Fact, Item, ToolKind};
 use streamfmt_core::json::{Record, Value};
 use streamfmt_core::text::Text;
 
@@ -24,12 +24,12 @@ pub(crate) const SENTENCES: [&str; 2] = [LISTING, PICTURE[1]];
 
 /// Adds the facts in the text of a result, and removes what is around it from the text for people.
 pub(crate) fn add_facts(result: &mut Item) {
-    match result.deed {
-        Some(Deed::Find | Deed::Grep) if !result.error && result.fact("content").is_none() => {
+    match result.tool_kind {
+        Some(ToolKind::Find | ToolKind::Grep) if !result.error && result.fact("content").is_none() => {
             add_hits(result);
         }
-        Some(Deed::List) if !result.error => result.words = Some(|_, text| listed(&text).unwrap_or(text)),
-        Some(Deed::Mcp) => {
+        Some(ToolKind::List) if !result.error => result.words = Some(|_, text| listed(&text).unwrap_or(text)),
+        Some(ToolKind::Mcp) => {
             let text = result.text();
             let pictures = text.lines().filter_map(picture);
             let pictures = pictures.map(|media| Fact::Map(vec![("media", Fact::Text(media.to_owned()))]));
@@ -55,7 +55,7 @@ fn add_hits(result: &mut Item) {
     if is_cut {
         result.data.push(("truncated", Fact::Bool(true)));
     }
-    if result.deed == Some(Deed::Find) {
+    if result.tool_kind == Some(ToolKind::Find) {
         let files: Vec<_> =
             hits.lines().filter(|path| !path.is_empty()).map(|path| Fact::Text(path.to_owned())).collect();
         let count = if files.is_empty() { total } else { i64::try_from(files.len()).unwrap_or(i64::MAX) };
@@ -128,9 +128,9 @@ mod tests {
     use super::*;
     use streamfmt_core::item::{Content, FactRef, Kind};
 
-    fn result(deed: Deed, text: &str) -> Item {
+    fn result(tool_kind: ToolKind, text: &str) -> Item {
         let mut result = Item::new("r", Kind::Result, 1);
-        result.deed = Some(deed);
+        result.tool_kind = Some(tool_kind);
         result.text = Content::Own(text.to_owned());
         add_facts(&mut result);
         result
@@ -138,14 +138,14 @@ mod tests {
 
     #[test]
     fn hits_follow_the_line_that_counts_them() {
-        for (deed, text, expected) in [
-            (Deed::Find, "Found 2 file(s) matching \"*\" in x:\n---\na\nb", "2 2 a,b"),
-            (Deed::Find, "Found 7 file(s):\n/a\n---\n[6 files truncated] ...", "1 7 /a cut"),
-            (Deed::Find, "Found 3 matching file(s)", "3 3 "),
-            (Deed::Find, "Found several", "- - "),
-            (Deed::Find, "No files found", "- - "),
+        for (tool_kind, text, expected) in [
+            (ToolKind::Find, "Found 2 file(s) matching \"*\" in x:\n---\na\nb", "2 2 a,b"),
+            (ToolKind::Find, "Found 7 file(s):\n/a\n---\n[6 files truncated] ...", "1 7 /a cut"),
+            (ToolKind::Find, "Found 3 matching file(s)", "3 3 "),
+            (ToolKind::Find, "Found several", "- - "),
+            (ToolKind::Find, "No files found", "- - "),
         ] {
-            let result = result(deed, text);
+            let result = result(tool_kind, text);
             let number = |name| result.fact(name).and_then(FactRef::int);
             let number = |name| number(name).map_or("-".to_owned(), |number| number.to_string());
             let files = result.fact("files").map(FactRef::list).unwrap_or_default();
@@ -154,7 +154,7 @@ mod tests {
             let shown = format!("{} {} {}{cut}", number("count"), number("total"), files.join(","));
             assert_eq!(shown, expected, "{text}");
         }
-        let grep = result(Deed::Grep, "Found 2 matches for pattern \"x\" in y:\n---\na:1:x\nb:2:x\n");
+        let grep = result(ToolKind::Grep, "Found 2 matches for pattern \"x\" in y:\n---\na:1:x\nb:2:x\n");
         assert_eq!(grep.fact("content").and_then(FactRef::text).as_deref(), Some("a:1:x\nb:2:x"));
     }
 
@@ -176,7 +176,7 @@ mod tests {
             ("MCP tool 't' reported tool error with response: [", true, ""),
         ] {
             let mut result = Item::new("r", Kind::Result, 1);
-            (result.deed, result.error) = (Some(Deed::Mcp), is_error);
+            (result.tool_kind, result.error) = (Some(ToolKind::Mcp), is_error);
             result.text = Content::Own(text.to_owned());
             add_facts(&mut result);
             assert_eq!(result.words().as_str(), if expected.is_empty() { text } else { expected });

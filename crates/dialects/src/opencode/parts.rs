@@ -2,7 +2,7 @@
 
 use streamfmt_core::event::{Event, Usage};
 use streamfmt_core::hash::hash;
-use streamfmt_core::item::{Content, Deed, Fact, Id, Item, Kind, Status};
+use streamfmt_core::item::{Content, Fact, Id, Item, Kind, Status, ToolKind};
 use streamfmt_core::json::{Value, ValueKind};
 use streamfmt_core::names::Names;
 
@@ -190,7 +190,7 @@ impl Opencode {
         }
         if self.calls.get(&id).is_none() {
             let mut call = call(&id, &tool, input, builder);
-            if call.deed == Some(Deed::Delegate) {
+            if call.tool_kind == Some(ToolKind::Delegate) {
                 call.data.extend(nodes([("agent", agent)]));
             }
             if &*status == "pending" && self.is_live {
@@ -231,8 +231,10 @@ impl Opencode {
     fn put_call(&mut self, call: Item, builder: &mut ItemBuilder<'_>) {
         self.calls.add(&call);
         let is_list = |list: &Value<'_>| list.kind() == ValueKind::Array;
-        let list =
-            call.input().filter(|_| call.deed == Some(Deed::Todos)).and_then(|input| input.get("todos"));
+        let list = call
+            .input()
+            .filter(|_| call.tool_kind == Some(ToolKind::Todos))
+            .and_then(|input| input.get("todos"));
         let todos = list.filter(is_list).map(Value::node);
         let plan = todos.map(|todos| {
             let mut plan = builder.item(Id::below(call.id.as_str(), "plan"), Kind::Plan);

@@ -1,6 +1,6 @@
 //! The results of calls, from the state of a part that is a call.
 
-use streamfmt_core::item::{Content, Deed, Fact, FactRef, Id, Item, NamedPart};
+use streamfmt_core::item::{Content, Fact, FactRef, FactSpec, Id, Item, ToolKind};
 use streamfmt_core::json::{Value, ValueKind};
 
 use crate::calls::Calls;
@@ -39,9 +39,9 @@ pub(super) fn fill(status: &str, tool: &str, state: Value<'_>, result: &mut Item
     }
     result.text = string(filled(output));
     let Some(data) = data else { return };
-    match result.deed {
-        Some(Deed::Run) => run(data, output, result),
-        Some(Deed::Read) => {
+    match result.tool_kind {
+        Some(ToolKind::Run) => run(data, output, result),
+        Some(ToolKind::Read) => {
             if let Some(display) = data.get("display").filter(|display| display.kind() == ValueKind::Object) {
                 result.data.read(display, DISPLAY);
                 // The output only adds numbers and tags.
@@ -56,15 +56,15 @@ pub(super) fn fill(status: &str, tool: &str, state: Value<'_>, result: &mut Item
                 }
             }
         }
-        Some(Deed::Write) => result.data.read(data, WRITTEN),
-        Some(Deed::Edit) => edit(data, result),
-        Some(Deed::Grep) => {
+        Some(ToolKind::Write) => result.data.read(data, WRITTEN),
+        Some(ToolKind::Edit) => edit(data, result),
+        Some(ToolKind::Grep) => {
             result.data.read(data, MATCHES);
             let lines = output.map(|output| ("content", Fact::Made(wrapped::matching_lines, output.node())));
             result.data.extend(lines);
         }
-        Some(Deed::Find | Deed::List) => result.data.read(data, FOUND),
-        Some(Deed::Delegate) => {
+        Some(ToolKind::Find | ToolKind::List) => result.data.read(data, FOUND),
+        Some(ToolKind::Delegate) => {
             result.data.read(data, AGENT);
             if let Some(output) = output {
                 result.data.push(("answer", Fact::Made(wrapped::answer, output.node())));
@@ -109,12 +109,12 @@ fn edit(data: Value<'_>, result: &mut Item) {
 }
 
 /// The file that was read, as it is shown to a person.
-const DISPLAY: &[NamedPart] = &[
+const DISPLAY: &[FactSpec] = &[
     key("path", "path"),
-    NamedPart::made("type", "type", |kind| kind.str()?.is("file").then(|| Fact::Text("text".to_owned()))),
+    FactSpec::made("type", "type", |kind| kind.str()?.is("file").then(|| Fact::Text("text".to_owned()))),
     key("text", "content"),
     key("lineStart", "start"),
-    NamedPart::found("lineEnd", "lines", |display, _| Some(FactRef::Of(lines, display))),
+    FactSpec::found("lineEnd", "lines", |display, _| Some(FactRef::Of(lines, display))),
     key("totalLines", "total"),
 ];
 
@@ -125,29 +125,29 @@ fn lines(display: Value<'_>) -> Option<Fact> {
     Some(Fact::Int(count.max(0)))
 }
 
-const WRITTEN: &[NamedPart] = &[
+const WRITTEN: &[FactSpec] = &[
     key("filepath", "path"),
-    NamedPart::made("exists", "created", |exists| Some(Fact::Bool(!exists.bool()?))),
+    FactSpec::made("exists", "created", |exists| Some(Fact::Bool(!exists.bool()?))),
 ];
 
 /// The files of a patch.
-const PATCHED: &[NamedPart] = &[
+const PATCHED: &[FactSpec] = &[
     key("filePath", "path"),
     key("relativePath", "path"),
     key("movePath", "to"),
     key("type", "kind"),
-    NamedPart::made("patch", "diff", wrapped::hunks),
-    NamedPart::made("diff", "diff", wrapped::hunks),
+    FactSpec::made("patch", "diff", wrapped::hunks),
+    FactSpec::made("diff", "diff", wrapped::hunks),
 ];
 
-const MATCHES: &[NamedPart] = &[
+const MATCHES: &[FactSpec] = &[
     key("matches", "matches"),
     key("matches", "count"),
     key("matches", "lines"),
     key("truncated", "truncated"),
-    NamedPart::word("mode", "content"),
+    FactSpec::word("mode", "content"),
 ];
 
-const FOUND: &[NamedPart] = &[key("count", "count"), key("truncated", "truncated")];
+const FOUND: &[FactSpec] = &[key("count", "count"), key("truncated", "truncated")];
 
-const AGENT: &[NamedPart] = &[key("sessionId", "agent")];
+const AGENT: &[FactSpec] = &[key("sessionId", "agent")];

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use crate::patch;
 use crate::tool::{self, key, row, row_of};
 use streamfmt_core::dialect::Tool;
-use streamfmt_core::item::{Deed, Does, Item, NamedPart};
+use streamfmt_core::item::{Does, FactSpec, Item, ToolKind};
 use streamfmt_core::json::Value;
 use streamfmt_core::name_table::NameTable;
 
@@ -26,7 +26,8 @@ pub(super) fn set(call: &mut Item, name: &str, input: Option<Value<'_>>) {
     let known = if tried.is_some() { None } else { find(name) };
     known.unwrap_or_else(|| tool::unknown(name)).apply_to(call);
     call.tool = Some(tried.as_deref().unwrap_or(name).into());
-    let patch = input.filter(|_| call.deed == Some(Deed::Edit)).and_then(|input| input.get("patchText"));
+    let patch =
+        input.filter(|_| call.tool_kind == Some(ToolKind::Edit)).and_then(|input| input.get("patchText"));
     if let (Some(input), Some(patch)) = (input, patch)
         && let Some(changes) = patch.decode().and_then(|patch| patch::changes_of(&patch))
     {
@@ -34,12 +35,12 @@ pub(super) fn set(call: &mut Item, name: &str, input: Option<Value<'_>>) {
     }
 }
 
-const FILE: NamedPart = key("filePath", "path");
+const FILE: FactSpec = key("filePath", "path");
 
-const CHANGE: &[NamedPart] =
+const CHANGE: &[FactSpec] =
     &[key("oldString", "old"), key("newString", "new"), key("replaceAll", "everywhere")];
 
-const RUN: &[NamedPart] = &[
+const RUN: &[FactSpec] = &[
     key("command", "command"),
     key("description", "description"),
     key("timeout", "timeout_ms"),
@@ -48,33 +49,33 @@ const RUN: &[NamedPart] = &[
 
 /// The known tools. A stream may contain others.
 pub(crate) static TOOLS: [(&str, Tool); 21] = [
-    row("apply_patch", Deed::Edit),
-    row_of("bash", Deed::Run, RUN),
-    row_of("codesearch", Deed::Fetch, &[key("query", "query")]),
-    row_of("edit", Deed::Edit, &[FILE, NamedPart::sole("changes", CHANGE)]),
+    row("apply_patch", ToolKind::Edit),
+    row_of("bash", ToolKind::Run, RUN),
+    row_of("codesearch", ToolKind::Fetch, &[key("query", "query")]),
+    row_of("edit", ToolKind::Edit, &[FILE, FactSpec::sole("changes", CHANGE)]),
     row_of(
         "glob",
-        Deed::Find,
-        &[NamedPart::word("by", "name"), key("pattern", "pattern"), key("path", "path")],
+        ToolKind::Find,
+        &[FactSpec::word("by", "name"), key("pattern", "pattern"), key("path", "path")],
     ),
-    row("grep", Deed::Grep),
-    row(INVALID, Deed::Other),
-    row_of("list", Deed::List, &[key("path", "path")]),
-    row("lsp", Deed::Other),
-    row_of("multiedit", Deed::Edit, &[FILE, NamedPart::within("edits", "changes", CHANGE)]),
-    row("patch", Deed::Edit),
-    row("plan_exit", Deed::PlanMode),
-    row("question", Deed::Ask),
+    row("grep", ToolKind::Grep),
+    row(INVALID, ToolKind::Other),
+    row_of("list", ToolKind::List, &[key("path", "path")]),
+    row("lsp", ToolKind::Other),
+    row_of("multiedit", ToolKind::Edit, &[FILE, FactSpec::within("edits", "changes", CHANGE)]),
+    row("patch", ToolKind::Edit),
+    row("plan_exit", ToolKind::PlanMode),
+    row("question", ToolKind::Ask),
     row_of(
         "read",
-        Deed::Read,
-        &[FILE, NamedPart::here("range", &[key("offset", "start"), key("limit", "lines")])],
+        ToolKind::Read,
+        &[FILE, FactSpec::here("range", &[key("offset", "start"), key("limit", "lines")])],
     ),
-    row_of("skill", Deed::Skill, &[key("name", "skill")]),
-    row("task", Deed::Delegate),
-    row("todoread", Deed::Tasks),
-    row("todowrite", Deed::Todos),
-    row("webfetch", Deed::Fetch),
-    row("websearch", Deed::Fetch),
-    row_of("write", Deed::Write, &[FILE, key("content", "content")]),
+    row_of("skill", ToolKind::Skill, &[key("name", "skill")]),
+    row("task", ToolKind::Delegate),
+    row("todoread", ToolKind::Tasks),
+    row("todowrite", ToolKind::Todos),
+    row("webfetch", ToolKind::Fetch),
+    row("websearch", ToolKind::Fetch),
+    row_of("write", ToolKind::Write, &[FILE, key("content", "content")]),
 ];

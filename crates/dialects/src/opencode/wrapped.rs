@@ -1,6 +1,6 @@
 //! Text that opencode puts around the outputs of tools, and its sentences.
 
-use streamfmt_core::item::{Deed, Fact, FactRef, Item};
+use streamfmt_core::item::{Fact, FactRef, Item, ToolKind};
 use streamfmt_core::json::Value;
 use streamfmt_core::text::Text;
 
@@ -50,11 +50,11 @@ pub(super) fn is_unnamed(title: &str) -> bool {
 
 /// Returns the text of a result for people.
 pub(super) fn words(result: &Item, text: Text) -> Text {
-    if result.error && result.deed != Some(Deed::Run) {
+    if result.error && result.tool_kind != Some(ToolKind::Run) {
         return text;
     }
-    match result.deed {
-        Some(Deed::Run) => {
+    match result.tool_kind {
+        Some(ToolKind::Run) => {
             let end = note_in(&text).map_or(text.len(), |(start, _)| start);
             if let Some((path, rest)) = text[..end].strip_prefix(CUT).and_then(|rest| rest.split_once('\n'))
                 && result.fact("persisted").and_then(FactRef::text).as_deref() == Some(path)
@@ -66,9 +66,9 @@ pub(super) fn words(result: &Item, text: Text) -> Text {
                 own => Text::clean(own),
             }
         }
-        Some(Deed::Read) => content_in(&text).map_or(text, |content| Text::clean(&content)),
-        Some(Deed::Todos) => Text::EMPTY,
-        Some(Deed::Delegate) => match result.fact("answer").and_then(FactRef::text) {
+        Some(ToolKind::Read) => content_in(&text).map_or(text, |content| Text::clean(&content)),
+        Some(ToolKind::Todos) => Text::EMPTY,
+        Some(ToolKind::Delegate) => match result.fact("answer").and_then(FactRef::text) {
             Some(answer) => answer,
             None => text,
         },

@@ -1,6 +1,6 @@
 //! The results of calls.
 
-use streamfmt_core::item::{Deed, Fact, Id, Item};
+use streamfmt_core::item::{Fact, Id, Item, ToolKind};
 use streamfmt_core::json::{Value, ValueKind};
 
 use crate::calls::Calls;
@@ -35,8 +35,8 @@ pub(super) fn fill(
     let details = details.filter(|details| details.kind() == ValueKind::Object);
     let [diff, truncation, path] =
         details.map_or([None; 3], |details| details.get_all(["diff", "truncation", "fullOutputPath"]));
-    match result.deed {
-        Some(Deed::Run) => {
+    match result.tool_kind {
+        Some(ToolKind::Run) => {
             result.data.extend(nodes([("persisted", filled(path))]));
             if let Some(node) = text.filter(|_| is_error) {
                 for (name, make) in wrapped::COMMAND_FACTS {
@@ -44,13 +44,13 @@ pub(super) fn fill(
                 }
             }
         }
-        Some(Deed::Edit) => {
+        Some(ToolKind::Edit) => {
             let hunks = diff.and_then(Value::decode).map(|diff| hunks(&diff)).unwrap_or_default();
             if !hunks.is_empty() {
                 result.data.push(("patch", Fact::List(hunks)));
             }
         }
-        Some(Deed::Read) if !is_error => {
+        Some(ToolKind::Read) if !is_error => {
             if let Some(node) = text {
                 result.data.push(("lines", Fact::Made(wrapped::lines_read, node)));
             }

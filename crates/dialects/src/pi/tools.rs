@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use crate::tool::{self, key, row, row_of};
 use streamfmt_core::dialect::Tool;
-use streamfmt_core::item::{Deed, Fact, Item, NamedPart};
+use streamfmt_core::item::{Fact, FactSpec, Item, ToolKind};
 use streamfmt_core::json::Value;
 use streamfmt_core::name_table::NameTable;
 
@@ -22,7 +22,7 @@ pub(super) fn set(call: &mut Item, name: &str) {
     call.tool = Some(name.into());
 }
 
-const CHANGE: &[NamedPart] = &[
+const CHANGE: &[FactSpec] = &[
     key("oldText", "old"),
     key("newText", "new"),
     key("old_text", "old"),
@@ -30,24 +30,24 @@ const CHANGE: &[NamedPart] = &[
     key("all", "everywhere"),
 ];
 
-const EDIT: &[NamedPart] = &[
+const EDIT: &[FactSpec] = &[
     key("path", "path"),
     key("file_path", "path"),
-    NamedPart::within("edits", "changes", CHANGE),
-    NamedPart::sole("changes", CHANGE),
+    FactSpec::within("edits", "changes", CHANGE),
+    FactSpec::sole("changes", CHANGE),
 ];
 
-const RUN: &[NamedPart] = &[
+const RUN: &[FactSpec] = &[
     key("command", "command"),
     key("cwd", "cwd"),
     key("workdir", "cwd"),
     key("background", "background"),
-    NamedPart::made("timeout", "timeout_ms", milliseconds),
+    FactSpec::made("timeout", "timeout_ms", milliseconds),
 ];
 
-const FIND: &[NamedPart] = &[NamedPart::word("by", "name"), key("pattern", "pattern"), key("path", "path")];
+const FIND: &[FactSpec] = &[FactSpec::word("by", "name"), key("pattern", "pattern"), key("path", "path")];
 
-const TASK: &[NamedPart] = &[
+const TASK: &[FactSpec] = &[
     key("agent", "agent"),
     key("agentId", "agent"),
     key("label", "description"),
@@ -63,19 +63,19 @@ fn milliseconds(seconds: Value<'_>) -> Option<Fact> {
 
 /// The known tools. A stream may contain others.
 pub(crate) static TOOLS: [(&str, Tool); 15] = [
-    row("ask", Deed::Ask),
-    row_of("bash", Deed::Run, RUN),
-    row_of("edit", Deed::Edit, EDIT),
-    row_of("exec", Deed::Run, RUN),
-    row("fetch", Deed::Fetch),
-    row_of("find", Deed::Find, FIND),
-    row("grep", Deed::Grep),
-    row_of("ls", Deed::List, &[key("path", "path")]),
-    row("read", Deed::Read),
-    row_of("sessions_spawn", Deed::Delegate, TASK),
-    row_of("task", Deed::Delegate, TASK),
-    row("todo_write", Deed::Todos),
-    row("web_fetch", Deed::Fetch),
-    row("web_search", Deed::Fetch),
-    row("write", Deed::Write),
+    row("ask", ToolKind::Ask),
+    row_of("bash", ToolKind::Run, RUN),
+    row_of("edit", ToolKind::Edit, EDIT),
+    row_of("exec", ToolKind::Run, RUN),
+    row("fetch", ToolKind::Fetch),
+    row_of("find", ToolKind::Find, FIND),
+    row("grep", ToolKind::Grep),
+    row_of("ls", ToolKind::List, &[key("path", "path")]),
+    row("read", ToolKind::Read),
+    row_of("sessions_spawn", ToolKind::Delegate, TASK),
+    row_of("task", ToolKind::Delegate, TASK),
+    row("todo_write", ToolKind::Todos),
+    row("web_fetch", ToolKind::Fetch),
+    row("web_search", ToolKind::Fetch),
+    row("write", ToolKind::Write),
 ];

@@ -1,6 +1,6 @@
 //! Text that pi adds to the outputs of tools.
 
-use streamfmt_core::item::{Deed, Fact, Item, MakeFact};
+use streamfmt_core::item::{Fact, Item, MakeFact, ToolKind};
 use streamfmt_core::json::Value;
 use streamfmt_core::text::Text;
 
@@ -68,10 +68,10 @@ fn is_note(line: &str) -> bool {
 
 /// Returns the text of a result for people.
 pub(super) fn words(result: &Item, text: Text) -> Text {
-    match result.deed {
-        Some(Deed::Run) => {}
+    match result.tool_kind {
+        Some(ToolKind::Run) => {}
         // The call has the path and the content.
-        Some(Deed::Write) if text.starts_with(WROTE) && !text.contains('\n') => return Text::EMPTY,
+        Some(ToolKind::Write) if text.starts_with(WROTE) && !text.contains('\n') => return Text::EMPTY,
         _ => return text,
     }
     let own = match last_line(&text).filter(|_| result.error) {

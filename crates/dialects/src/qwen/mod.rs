@@ -24,7 +24,7 @@ use crate::shell_report;
 use streamfmt_core::budget::Budget;
 use streamfmt_core::dialect::{Beginning, Decoder, Input, SideFiles};
 use streamfmt_core::event::Event;
-use streamfmt_core::item::{Content, Deed, Fact, Item};
+use streamfmt_core::item::{Content, Fact, Item, ToolKind};
 use streamfmt_core::json::{Value, ValueKind};
 use streamfmt_core::session::SessionId;
 use streamfmt_core::text::Text;
@@ -165,10 +165,10 @@ fn report(subtype: &str, data: Value<'_>, builder: &mut ItemBuilder<'_>) {
 /// Adds facts to a result, whose call is of one of the program's own tools.
 fn add_facts(result: &mut Item) {
     let begins = |with: &str| result.text().starts_with(with);
-    match result.deed {
+    match result.tool_kind {
         _ if result.error && begins(DENIED) => result.data.push(("denied", Fact::Bool(true))),
-        Some(Deed::Run) => shell_report::add_facts(result),
-        Some(Deed::Delegate) if begins(LAUNCHED) => {
+        Some(ToolKind::Run) => shell_report::add_facts(result),
+        Some(ToolKind::Delegate) if begins(LAUNCHED) => {
             let id = result
                 .text()
                 .lines()
@@ -178,13 +178,13 @@ fn add_facts(result: &mut Item) {
             result.words = Some(|_, text| text.slice(0, 0));
         }
         // The call has the path and the content.
-        Some(Deed::Write) if WROTE.iter().any(|start| begins(start)) => {
+        Some(ToolKind::Write) if WROTE.iter().any(|start| begins(start)) => {
             if begins(WROTE[0]) && result.fact("created").is_none() {
                 result.data.push(("created", Fact::Bool(true)));
             }
             result.words = Some(|_, text| if text.contains('\n') { text } else { Text::EMPTY });
         }
-        Some(Deed::Read) if !result.error && !matches!(result.text, Content::None) => {
+        Some(ToolKind::Read) if !result.error && !matches!(result.text, Content::None) => {
             let lines = i64::try_from(result.text().lines().count()).unwrap_or(i64::MAX);
             result.data.push(("lines", Fact::Int(lines)));
         }

@@ -7,7 +7,7 @@ use crate::item_builder::ItemBuilder;
 use crate::tool::{add_server, mcp};
 use streamfmt_core::dialect::Input;
 use streamfmt_core::event::{Event, Facts, Usage};
-use streamfmt_core::item::{Deed, Fact, Id, Kind};
+use streamfmt_core::item::{Fact, Id, Kind, ToolKind};
 use streamfmt_core::json::{Str, Value, ValueKind};
 use streamfmt_core::names::Names;
 use streamfmt_core::session::SessionId;
@@ -120,7 +120,8 @@ impl Qwen {
         item.tool = Some((&*name).into());
         item.input = input.map(Value::node);
         self.calls.add(&item);
-        let list = input.filter(|_| item.deed == Some(Deed::Todos)).and_then(|input| input.get("todos"));
+        let list =
+            input.filter(|_| item.tool_kind == Some(ToolKind::Todos)).and_then(|input| input.get("todos"));
         let plan = Id::below(item.id.as_str(), "plan");
         builder.put(item);
         if let Some(list) = list.filter(|list| list.kind() == ValueKind::Array) {
@@ -140,12 +141,13 @@ impl Qwen {
         if status.and_then(Value::str).is_some_and(|status| !status.is("success")) {
             fail(&mut result);
         }
-        let deed = result.deed;
+        let tool_kind = result.tool_kind;
         gemini::add_parts(&mut result, [part].into_iter());
         let display = display.filter(|display| display.kind() == ValueKind::Object);
         // The screen shows the output of a command as the stream has it.
-        let shown =
-            display.filter(|_| deed == Some(Deed::Run)).and_then(|display| filled(display.get("text")));
+        let shown = display
+            .filter(|_| tool_kind == Some(ToolKind::Run))
+            .and_then(|display| filled(display.get("text")));
         if shown.is_some() {
             result.text = string(shown);
         }

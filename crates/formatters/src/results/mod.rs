@@ -43,7 +43,7 @@ pub(super) struct ResultContext<'a> {
 /// Formats a successful result; `None` hides it.
 pub(super) type FormatResult = fn(&mut ResultContext<'_>) -> Option<View>;
 
-/// Returns the view of a result; `None` hides it. `form`: the function for its deed.
+/// Returns the view of a result; `None` hides it. `form`: the function for its kind.
 pub(super) fn view(context: ItemContext<'_>, form: FormatResult) -> Option<View> {
     let item = context.item;
     let call = item.call.as_ref().and_then(|id| context.session.call(id));

@@ -2,7 +2,7 @@
 
 use super::*;
 use streamfmt_core::contract::write_item;
-use streamfmt_core::item::{Deed, Does, Fact, NamedPart};
+use streamfmt_core::item::{Does, Fact, FactSpec, ToolKind};
 
 #[test]
 fn calls_are_one_line_if_they_fit() {
@@ -157,9 +157,9 @@ fn full_calls_leave_nothing_out() {
 }
 
 /// A job whose name is a number.
-const NUMBERED: &[NamedPart] = &[
-    NamedPart::made("job", "job", |value| value.int().map(|number| Fact::Text(number.to_string()))),
-    NamedPart::key("stdin", "stdin"),
+const NUMBERED: &[FactSpec] = &[
+    FactSpec::made("job", "job", |value| value.int().map(|number| Fact::Text(number.to_string()))),
+    FactSpec::key("stdin", "stdin"),
 ];
 
 #[test]
@@ -181,7 +181,7 @@ fn calls_of_tools_that_no_product_is_known_to_have() {
     let same = call("run", r#"{"cmd":"ls","workdir":"/home/dev/shop"}"#);
     assert_eq!(formatted(Detail::Full, None, &same), "<call> t ls\n  workdir: /home/dev/shop\n");
     let mut job = item(r#"{"kind":"call","tool":"t","input":{"job":7,"stdin":"yes\n"}}"#);
-    job.deed = Some(Deed::Job);
+    job.tool_kind = Some(ToolKind::Job);
     job.does = Some(Does::Input(NUMBERED));
     let verdict = Standard::new(Detail::Compact).format(&job, &session(None));
     assert!(matches!(&verdict, Ok(Verdict::Show(view)) if shown(view) == "<call> t 7 yes\n"), "{verdict:?}");

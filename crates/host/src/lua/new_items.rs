@@ -229,7 +229,7 @@ impl<'a> Maker<'a> {
         });
         let named = text(fields, "tool")?;
         if let Some(call) = known {
-            (item.tool, item.deed) = (call.tool.clone(), call.deed);
+            (item.tool, item.tool_kind) = (call.tool.clone(), call.tool_kind);
         } else if item.kind == Kind::Result {
             item.data.push(("orphan", Fact::Bool(true)));
         }
@@ -245,7 +245,7 @@ impl<'a> Maker<'a> {
                 streamfmt_dialects::set_action(item, action);
             }
         }
-        if item.deed.is_none() {
+        if item.tool_kind.is_none() {
             streamfmt_dialects::set_action(item, Action::Other);
         }
         Ok(())

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use super::LINE;
 use super::inline;
 use super::prose;
-use super::spelling::Spelling;
+use super::syntax::MarkupSyntax;
 use crate::lines::{LineLevel, LineWriter};
 use crate::page::{self, PageOptions, PictureSource};
 use streamfmt_core::entry::{Block, Hunk, Line, Picture, Point, Role, Span};
@@ -19,7 +19,7 @@ use streamfmt_core::theme::roles;
 pub(super) struct MarkdownBlocks<'b, 'p> {
     pub(super) writer: &'b mut LineWriter<'p>,
     pub(super) options: &'b PageOptions,
-    pub(super) spelling: &'static dyn Spelling,
+    pub(super) syntax: &'static dyn MarkupSyntax,
     /// The entry's id, which is part of the names of its images.
     pub(super) id: &'b str,
     /// Whether long texts are folded.
@@ -59,7 +59,7 @@ impl MarkdownBlocks<'_, '_> {
             Block::Lines { lines } => lines.iter().for_each(|line| self.point(Point::Plain, line)),
             Block::Prose { text, .. } => {
                 self.writer.gap();
-                prose::write(self.writer, self.spelling, text);
+                prose::write(self.writer, self.syntax, text);
                 self.writer.gap();
             }
             Block::Code { text, lang, .. } => self.verbatim(text, lang.as_deref().unwrap_or("")),
@@ -79,7 +79,7 @@ impl MarkdownBlocks<'_, '_> {
             Block::Details { .. } => {}
             Block::Elided { lines, bytes } => {
                 let more = page::amount(*lines, *bytes);
-                let mark = self.spelling.marks().emphasis;
+                let mark = self.syntax.marks().emphasis;
                 self.writer.line(&format!("{mark}… {} more{mark}", &*more));
                 self.writer.gap();
             }
@@ -89,21 +89,21 @@ impl MarkdownBlocks<'_, '_> {
     /// Writes a line as a paragraph.
     pub(super) fn paragraph(&mut self, line: &Line) {
         let mut text = String::with_capacity(LINE);
-        spans(self.spelling, line, true, &mut text);
+        spans(self.syntax, line, true, &mut text);
         self.writer.line(&text);
         self.writer.gap();
     }
 
     fn point(&mut self, point: Point, line: &Line) {
         let mut text = String::with_capacity(LINE);
-        self.spelling.point(point, self.bullet, &mut text);
-        spans(self.spelling, line, true, &mut text);
+        self.syntax.point(point, self.bullet, &mut text);
+        spans(self.syntax, line, true, &mut text);
         self.writer.line(&text);
     }
 
     /// Indents the following lines, which belong to the list item above.
     pub(super) fn open(&mut self) -> LineLevel {
-        let blanks = self.spelling.marks().set_in;
+        let blanks = self.syntax.marks().set_in;
         self.writer.open(blanks, blanks)
     }
 
@@ -117,7 +117,7 @@ impl MarkdownBlocks<'_, '_> {
             // A fence needs no empty line before it.
             self.writer.no_gap();
         }
-        self.spelling.fenced(self.writer, text, language);
+        self.syntax.fenced(self.writer, text, language);
         if is_folded {
             self.end_fold();
         }
@@ -125,12 +125,12 @@ impl MarkdownBlocks<'_, '_> {
 
     /// Begins a fold with a summary.
     pub(super) fn begin_fold(&mut self, summary: &Line) {
-        self.spelling.begin_fold(self.writer, summary);
+        self.syntax.begin_fold(self.writer, summary);
     }
 
     /// Ends a fold.
     pub(super) fn end_fold(&mut self) {
-        self.spelling.end_fold(self.writer);
+        self.syntax.end_fold(self.writer);
     }
 
     fn table(&mut self, head: &[Line], rows: &[Vec<Line>]) {
@@ -139,13 +139,13 @@ impl MarkdownBlocks<'_, '_> {
             return;
         }
         self.writer.gap();
-        self.spelling.edge_of_table(self.writer);
+        self.syntax.edge_of_table(self.writer);
         self.row(head, columns);
         self.writer.line(&format!("{}|", "| --- ".repeat(columns)));
         for row in rows {
             self.row(row, columns);
         }
-        self.spelling.edge_of_table(self.writer);
+        self.syntax.edge_of_table(self.writer);
         self.writer.gap();
     }
 
@@ -155,7 +155,7 @@ impl MarkdownBlocks<'_, '_> {
             text.push_str("| ");
             if let Some(cell) = cells.get(at) {
                 let start = text.len();
-                spans(self.spelling.of_cells(), cell, false, &mut text);
+                spans(self.syntax.of_cells(), cell, false, &mut text);
                 // In code, a bar has no backslash and would end the cell.
                 let cell = text.split_off(start).replace("\\|", "|").replace('|', "\\|");
                 text.push_str(&cell);
@@ -171,8 +171,8 @@ impl MarkdownBlocks<'_, '_> {
         self.pictures += 1;
         let key = format!("{}-{}", page::anchor(self.id), self.pictures);
         let mut label = String::new();
-        self.spelling.text(&description, false, &mut label);
-        let marks = self.spelling.marks();
+        self.syntax.text(&description, false, &mut label);
+        let marks = self.syntax.marks();
         let picture = picture.filter(|_| marks.has_pictures);
         let [open, close] = marks.brackets;
         match self.options.shown(media, picture) {
@@ -191,17 +191,17 @@ impl MarkdownBlocks<'_, '_> {
 }
 
 /// Writes a line of spans. Verbatim texts are code. `begins`: whether it is at the start of a line.
-pub(super) fn spans(spelling: &dyn Spelling, line: &Line, begins: bool, out: &mut String) {
+pub(super) fn spans(syntax: &dyn MarkupSyntax, line: &Line, begins: bool, out: &mut String) {
     let start = out.len();
     let names_agent = names_agent(line);
     for span in line.spans() {
         let begins = begins && out.len() == start && !span.is_spelled;
         if let Some(target) = span.link {
             let mut label = String::new();
-            spelled(spelling, &span, names_agent, false, &mut label);
-            spelling.link(&label, target, span.text(), out);
+            spelled(syntax, &span, names_agent, false, &mut label);
+            syntax.link(&label, target, span.text(), out);
         } else {
-            spelled(spelling, &span, names_agent, begins, out);
+            spelled(syntax, &span, names_agent, begins, out);
         }
     }
 }
@@ -211,7 +211,7 @@ fn names_agent(line: &Line) -> bool {
     line.roles().any(|role| role == Role::of("tool.agent"))
 }
 
-fn spelled(spelling: &dyn Spelling, span: &Span<'_>, names_agent: bool, begins: bool, out: &mut String) {
+fn spelled(syntax: &dyn MarkupSyntax, span: &Span<'_>, names_agent: bool, begins: bool, out: &mut String) {
     let text = span.text();
     if span.is_spelled {
         return set_in(text, out);
@@ -220,13 +220,13 @@ fn spelled(spelling: &dyn Spelling, span: &Span<'_>, names_agent: bool, begins: 
     match tag_of(span, names_agent) {
         _ if is_blank => out.push_str(if out.is_empty() { "" } else { " " }),
         "b" => {
-            let strong = spelling.marks().strong;
+            let strong = syntax.marks().strong;
             out.push_str(strong);
-            spelling.text(text.trim(), false, out);
+            syntax.text(text.trim(), false, out);
             out.push_str(strong);
         }
-        "code" => spelling.code(text, out),
-        _ => spelling.text(text, begins, out),
+        "code" => syntax.code(text, out),
+        _ => syntax.text(text, begins, out),
     }
 }
 

@@ -71,9 +71,9 @@ impl Markdown {
         let title = page::title(head);
         let mut text = String::new();
         if head.folder.as_deref() == Some(title) {
-            self.spelling.code(title, &mut text);
+            self.syntax.code(title, &mut text);
         } else {
-            self.spelling.text(title, false, &mut text);
+            self.syntax.text(title, false, &mut text);
         }
         writeln!(out, "# {text}")?;
         self.before = Some(super::LastMarkdownEntry { depth: 0, is_point: false, ends_in_lines: false });
@@ -124,14 +124,14 @@ impl Markdown {
         let mut facts = Vec::new();
         let plain = |text: &str| {
             let mut out = String::new();
-            self.spelling.text(text, facts_begin(text), &mut out);
+            self.syntax.text(text, facts_begin(text), &mut out);
             out
         };
         facts.extend(page::when(head));
         facts.extend(head.model.as_deref().map(plain));
         facts.extend(head.folder.as_deref().filter(|folder| *folder != title).map(|folder| {
             let mut out = String::new();
-            self.spelling.code(folder, &mut out);
+            self.syntax.code(folder, &mut out);
             out
         }));
         facts.extend(page::figures(head).iter().map(|figure| plain(figure)));

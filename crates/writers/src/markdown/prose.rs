@@ -9,7 +9,7 @@ use std::mem;
 use pulldown_cmark::{Alignment, Event, HeadingLevel, Tag, TagEnd};
 
 use super::LINE;
-use super::spelling::Spelling;
+use super::syntax::MarkupSyntax;
 use crate::commonmark::{self, OpenCode};
 use crate::lines::{LineLevel, LineWriter};
 use crate::page;
@@ -17,24 +17,24 @@ use streamfmt_core::find::find;
 use streamfmt_core::text;
 
 /// Writes Markdown, or its source in a fence if parsing it might take too long.
-pub(super) fn write(writer: &mut LineWriter<'_>, spelling: &'static dyn Spelling, source: &str) {
+pub(super) fn write(writer: &mut LineWriter<'_>, syntax: &'static dyn MarkupSyntax, source: &str) {
     let source = source.trim_matches('\n').trim_end();
     if source.trim().is_empty() {
         return;
     }
     if !commonmark::is_sane(source) {
-        spelling.fenced(writer, source, "");
+        syntax.fenced(writer, source, "");
         return;
     }
     if commonmark::is_words(source) {
         let mut line = String::with_capacity(LINE);
-        spelling.text(&text::clean(source), true, &mut line);
+        syntax.text(&text::clean(source), true, &mut line);
         writer.line(&line);
         return;
     }
     let mut prose = MarkdownProse {
         writer,
-        spelling,
+        syntax,
         line: String::with_capacity(LINE),
         shown: Vec::new(),
         open: Vec::new(),
@@ -62,7 +62,7 @@ struct MarkdownTable {
 
 struct MarkdownProse<'w, 'p> {
     writer: &'w mut LineWriter<'p>,
-    spelling: &'static dyn Spelling,
+    syntax: &'static dyn MarkupSyntax,
     /// The paragraph so far.
     line: String,
     /// The plain text of the labels of open links.
@@ -88,7 +88,7 @@ impl MarkdownProse<'_, '_> {
                 let code = one_line(&code);
                 self.note_shown(&code);
                 let code = match &self.table {
-                    Some(_) => code.replace('|', self.spelling.marks().bar).into(),
+                    Some(_) => code.replace('|', self.syntax.marks().bar).into(),
                     None => code,
                 };
                 self.inside().code(&code, &mut self.line);
@@ -104,16 +104,16 @@ impl MarkdownProse<'_, '_> {
                 self.line.push(' ');
             }
             Event::SoftBreak => self.line.push('\n'),
-            Event::HardBreak => self.line.push_str(self.spelling.marks().line_break),
+            Event::HardBreak => self.line.push_str(self.syntax.marks().line_break),
             Event::Rule => {
                 self.begin();
                 // Directly below a line, it would turn that into a heading.
                 self.writer.gap();
-                self.writer.line(self.spelling.marks().rule);
+                self.writer.line(self.syntax.marks().rule);
                 self.gap = true;
             }
             Event::TaskListMarker(done) => {
-                self.line.push_str(self.spelling.marks().tasks[usize::from(done)]);
+                self.line.push_str(self.syntax.marks().tasks[usize::from(done)]);
             }
         }
     }
@@ -132,9 +132,9 @@ impl MarkdownProse<'_, '_> {
         self.inside().text(&foreign, begins, &mut self.line);
     }
 
-    /// Returns the spelling at the current position: that of cells inside a table.
-    fn inside(&self) -> &'static dyn Spelling {
-        if self.table.is_some() { self.spelling.of_cells() } else { self.spelling }
+    /// Returns the syntax at the current position: that of cells inside a table.
+    fn inside(&self) -> &'static dyn MarkupSyntax {
+        if self.table.is_some() { self.syntax.of_cells() } else { self.syntax }
     }
 
     fn note_shown(&mut self, text: &str) {
@@ -160,12 +160,12 @@ impl MarkdownProse<'_, '_> {
             Tag::Paragraph => self.begin(),
             Tag::Heading { level, .. } => {
                 self.begin();
-                self.line.push_str(self.spelling.heading(depth(level))[0]);
+                self.line.push_str(self.syntax.heading(depth(level))[0]);
                 self.in_heading = true;
             }
             Tag::BlockQuote(_) => {
                 self.begin();
-                let quote = self.spelling.marks().quote;
+                let quote = self.syntax.marks().quote;
                 let level = self.writer.open(quote, quote);
                 self.open.push(level);
             }
@@ -193,13 +193,13 @@ impl MarkdownProse<'_, '_> {
                         *number = number.saturating_add(1);
                         self.writer.open(&mark, &" ".repeat(mark.len()))
                     }
-                    _ => self.writer.open(self.spelling.marks().bullets[0], "  "),
+                    _ => self.writer.open(self.syntax.marks().bullets[0], "  "),
                 };
                 self.open.push(level);
             }
             Tag::Table(aligns) => {
                 self.begin();
-                self.spelling.edge_of_table(self.writer);
+                self.syntax.edge_of_table(self.writer);
                 self.table = Some(MarkdownTable { aligns, row: String::new() });
             }
             Tag::Emphasis => self.line.push_str(self.inside().marks().emphasis),
@@ -213,7 +213,7 @@ impl MarkdownProse<'_, '_> {
 
     /// Returns the mark around strong words: empty where the whole line is strong.
     fn strong(&self) -> &'static str {
-        let is_strong = self.in_heading && self.spelling.marks().has_strong_headings;
+        let is_strong = self.in_heading && self.syntax.marks().has_strong_headings;
         if is_strong { "" } else { self.inside().marks().strong }
     }
 
@@ -230,7 +230,7 @@ impl MarkdownProse<'_, '_> {
                 self.gap = true;
             }
             TagEnd::Heading(level) => {
-                self.line.push_str(self.spelling.heading(depth(level))[1]);
+                self.line.push_str(self.syntax.heading(depth(level))[1]);
                 self.flush();
                 self.in_heading = false;
                 self.gap = true;
@@ -243,7 +243,7 @@ impl MarkdownProse<'_, '_> {
             TagEnd::CodeBlock | TagEnd::HtmlBlock => {
                 if let Some(code) = self.code.take() {
                     let text = text::clean(code.text.trim_end_matches('\n'));
-                    self.spelling.fenced(self.writer, &text, &code.language);
+                    self.syntax.fenced(self.writer, &text, &code.language);
                 }
                 self.gap = true;
             }
@@ -269,7 +269,7 @@ impl MarkdownProse<'_, '_> {
             TagEnd::TableHead | TagEnd::TableRow => self.end_row(matches!(tag, TagEnd::TableHead)),
             TagEnd::Table => {
                 self.table = None;
-                self.spelling.edge_of_table(self.writer);
+                self.syntax.edge_of_table(self.writer);
                 self.gap = true;
             }
             TagEnd::Emphasis => self.line.push_str(self.inside().marks().emphasis),

@@ -6,7 +6,7 @@ use std::mem;
 use crate::clip::{clip, fold};
 use crate::entry::{Block, Entry, Figures, Line, View};
 use crate::formatter::{Formatter, Observation, PluginFormatter, Presentation, Verdict};
-use crate::item::{Action, AnswerClaim, Deed, Fact, FactRef, Id, Item, Kind, TurnStep};
+use crate::item::{Action, AnswerClaim, Fact, FactRef, Id, Item, Kind, ToolKind, TurnStep};
 use crate::pipeline::Output;
 use crate::pipeline::titles::{self, CallTitles};
 use crate::profile::Profile;
@@ -363,7 +363,7 @@ impl FormatterChain {
 
 /// Whether the items inside of a call may be those of a sub-agent. If the call isn't known, they may be.
 fn may_start_agent(call: Option<&Item>) -> bool {
-    call.is_none_or(|call| matches!(call.deed, Some(Deed::Delegate | Deed::Skill)))
+    call.is_none_or(|call| matches!(call.tool_kind, Some(ToolKind::Delegate | ToolKind::Skill)))
 }
 
 /// Masks the view of an item and the name of its tool. Not inlined: most items are formatted without masking.

@@ -216,7 +216,7 @@ fn each_condition_of_a_filter_counts() {
     let item = |kind, tool: Option<&str>, action: Option<Action>, failed, inside: bool| {
         let mut item = Item::new("x", kind, 1);
         item.tool = tool.map(Into::into);
-        (item.deed, item.error) = (action.map(Into::into), failed);
+        (item.tool_kind, item.error) = (action.map(Into::into), failed);
         item.parent = inside.then(|| "parent".into());
         item
     };

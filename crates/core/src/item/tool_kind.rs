@@ -1,11 +1,11 @@
-//! `Deed`: what a call does, in the terms that all dialects share. It determines how the call and its result are formatted; users
+//! `ToolKind`: what a call does, in the terms that all dialects share. It determines how the call and its result are formatted; users
 //! choose by the coarser `Action`, which follows from it.
 
 use super::Action;
 
 /// What a call does, in the terms that all dialects share. Each belongs to an [`Action`], by which users choose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Deed {
+pub enum ToolKind {
     /// Runs a command.
     Run,
     /// Runs a command and watches its output for a while.
@@ -62,7 +62,7 @@ pub enum Deed {
     Other,
 }
 
-impl Deed {
+impl ToolKind {
     /// The action that it belongs to.
     pub fn action(self) -> Action {
         match self {
@@ -81,8 +81,8 @@ impl Deed {
     }
 }
 
-impl From<Action> for Deed {
-    /// The most common deed of an action.
+impl From<Action> for ToolKind {
+    /// The most common kind of tool of an action.
     fn from(action: Action) -> Self {
         match action {
             Action::Run => Self::Run,

@@ -12,9 +12,9 @@ use crate::page;
 use streamfmt_core::entry::{Line, Point};
 
 /// Writes the parts of a page in the syntax of a format. No text may have a meaning in the format, whatever it contains.
-pub(crate) trait Spelling: fmt::Debug + Sync {
+pub(crate) trait MarkupSyntax: fmt::Debug + Sync {
     /// Returns the fixed marks of the format.
-    fn marks(&self) -> &'static SpellingMarks;
+    fn marks(&self) -> &'static SyntaxMarks;
 
     /// Returns the marks before and after a heading of this depth, from 1 to 6.
     fn heading(&self, depth: usize) -> [&'static str; 2];
@@ -45,7 +45,7 @@ pub(crate) trait Spelling: fmt::Debug + Sync {
         }
     }
 
-    /// Writes a link as [`Spelling::link`] does, in a model's text, where an address may be its own label.
+    /// Writes a link as [`MarkupSyntax::link`] does, in a model's text, where an address may be its own label.
     fn link_in_prose(&self, label: &str, target: &str, shown: &str, out: &mut String) {
         self.link(label, target, shown, out);
     }
@@ -62,8 +62,8 @@ pub(crate) trait Spelling: fmt::Debug + Sync {
     /// Ends a fold.
     fn end_fold(&self, writer: &mut LineWriter<'_>);
 
-    /// Returns the spelling inside the cells of tables.
-    fn of_cells(&self) -> &'static dyn Spelling;
+    /// Returns the syntax inside the cells of tables.
+    fn of_cells(&self) -> &'static dyn MarkupSyntax;
 
     /// Writes the line before and after the rows of a table, if the format has one.
     fn edge_of_table(&self, writer: &mut LineWriter<'_>) {
@@ -73,7 +73,7 @@ pub(crate) trait Spelling: fmt::Debug + Sync {
 
 /// Marks of a format.
 #[derive(Debug)]
-pub(crate) struct SpellingMarks {
+pub(crate) struct SyntaxMarks {
     /// Around strong text.
     pub(crate) strong: &'static str,
     /// Around emphasised text.
@@ -108,9 +108,9 @@ pub(crate) struct SpellingMarks {
 #[derive(Debug)]
 pub(super) struct Commonmark;
 
-impl Spelling for Commonmark {
-    fn marks(&self) -> &'static SpellingMarks {
-        &SpellingMarks {
+impl MarkupSyntax for Commonmark {
+    fn marks(&self) -> &'static SyntaxMarks {
+        &SyntaxMarks {
             strong: "**",
             emphasis: "*",
             strike: "~~",
@@ -205,7 +205,7 @@ impl Spelling for Commonmark {
         writer.gap();
     }
 
-    fn of_cells(&self) -> &'static dyn Spelling {
+    fn of_cells(&self) -> &'static dyn MarkupSyntax {
         &Self
     }
 }
