@@ -148,7 +148,7 @@ mod tests {
                 assert!(lines.concat() == text, "{sign} after {first} bytes");
             }
         }
-        // Each invalid byte is replaced by a character.
+        // Each invalid byte becomes one character.
         let mut aside = AsideLines::new(|| None);
         let lines = aside.push(&[0x80; LINE + 1]);
         assert_eq!(lines.concat().chars().count() + aside.finish().concat().chars().count(), LINE + 1);
@@ -163,7 +163,7 @@ mod tests {
             let mut aside = AsideLines::new(if is_masked { redactor } else { || None });
             assert_eq!(aside.push(first.as_bytes()), [""; 0], "{is_masked}");
             let mut lines = aside.push(&rest.as_bytes()[..1]);
-            // Up to the blank before.
+            // Up to the preceding blank.
             assert!(
                 (shown - 5..=shown).contains(&lines.concat().len()),
                 "{is_masked}: {}",

@@ -50,7 +50,7 @@ mod tests {
         assert_eq!(code, INTERNAL);
     }
 
-    /// Set in the process that has the bug: this test, started once more on a terminal.
+    /// Set in the crashing process: this test, started again on a terminal.
     #[cfg(unix)]
     const HAS_BUG: &str = "STREAMFMT_TEST_HAS_BUG";
 
@@ -73,7 +73,7 @@ mod tests {
         let command = pty_process::blocking::Command::new(std::env::current_exe().unwrap());
         let mut child = command.args(["--exact", test, "--nocapture"]).env(HAS_BUG, "1").spawn(pts).unwrap();
         let (mut shown, mut buffer) = (Vec::new(), [0; 1024]);
-        // A terminal whose last program has ended can't be read any more.
+        // A terminal can't be read any more once its last program has ended.
         while let Ok(count @ 1..) = pty.read(&mut buffer) {
             shown.extend_from_slice(&buffer[..count]);
         }

@@ -187,7 +187,7 @@ impl LiveTerminal {
         rows[rows.len().saturating_sub(most)..].iter().map(|row| (*row).to_owned()).collect()
     }
 
-    /// Adds the state of a running call to its title: a sign, what it needs if it waits for a person, and since how long.
+    /// Adds the state of a running call to its title: a sign, the reason if it waits for a person, and the time it has run or waited.
     fn add_state(&self, title: &mut Line, id: &Id, waiting: Option<Waiting>) {
         let time =
             self.begun.get(id).map(|begun| self.looked.duration_since(begun.since)).unwrap_or_default();

@@ -592,7 +592,7 @@ mod tests {
     fn a_file_without_a_name_can_be_written_and_is_closed_in_other_programs() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().to_str().unwrap();
-        // Not every file system has such files.
+        // Not every file system supports such files.
         let flags = rustix::fs::OFlags::TMPFILE | rustix::fs::OFlags::WRONLY;
         if rustix::fs::open(path, flags, rustix::fs::Mode::RWXU).is_err() {
             return;

@@ -235,7 +235,7 @@ mod tests {
         LookOptions { width: Some(width), ..NONE }
     }
 
-    /// The looks with a terminal of 100 columns or none.
+    /// The appearance on a terminal of 100 columns, or without one.
     fn looks(options: LookOptions<'_>, is_terminal: bool, variables: &[(&str, &str)]) -> Looks {
         let variable = |name: &str| {
             variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())

@@ -210,11 +210,11 @@ mod tests {
         const DONE: RunStatus = RunStatus::Done;
         const FAILED: RunStatus = RunStatus::Failed;
         const STOPPED: RunStatus = RunStatus::Interrupted;
-        // The signal to this program, the agent's code, whether its log is whole, the display's code, `--fail`, and the run's status.
+        // The signal to this program, the agent's code, whether its log is complete, the display's code, `--fail`, and the run's status.
         let rows = [
             (None, 0, true, 0, false, DONE, 0),
             (None, 0, true, 0, true, DONE, 0),
-            // An agent that failed and exits with 0 fails only on request.
+            // A failed agent that exits with 0 is a failure only on request.
             (None, 0, true, 0, false, FAILED, 0),
             (None, 0, true, 0, true, FAILED, 1),
             (None, 0, true, 0, false, STOPPED, 0),

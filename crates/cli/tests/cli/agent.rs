@@ -1,27 +1,28 @@
-//! A scripted agent, for tests of any behaviour.
+//! A scripted agent, to test any behaviour.
 //!
-//! It is this test program, started by a small shell script with the agent's name. Its own script, with a step in each line, lies beside that.
+//! It is this test program, started by a small shell script that has the agent's name. The agent's own script is a file beside it, with one
+//! step per line.
 //!
 //! | step | what the agent does |
 //! |---|---|
-//! | `replay FILE SPEED` | writes a recording with its times, so many times as fast |
+//! | `replay FILE SPEED` | writes a recording with its original timing, sped up by this factor |
 //! | `write FILE` | writes a file |
-//! | `begin FILE BYTES` | writes the beginning of a file |
-//! | `trickle FILE COUNT SECONDS` | writes a file so many times, and waits before each |
-//! | `garbage BYTES` | writes bytes that are no text |
+//! | `begin FILE BYTES` | writes the first bytes of a file |
+//! | `trickle FILE COUNT SECONDS` | writes a file this many times, and waits before each |
+//! | `garbage BYTES` | writes bytes that aren't text |
 //! | `report FILE` | writes a file to standard error |
-//! | `catch SIGNAL…` | from here on, these signals don't end it |
-//! | `start NAME [aside]` | starts another agent, which has its outputs unless it is `aside`; waits until it has begun |
-//! | `until FILE` | waits until there is such a file |
-//! | `until-signal` | waits until a signal came that it catches |
-//! | `until-orphaned` | waits until the one that started it has ended |
-//! | `mark FILE` | makes an empty file |
+//! | `catch SIGNAL…` | catches these signals from here on |
+//! | `start NAME [aside]` | starts another agent, which inherits the outputs unless `aside` is given; waits until it runs |
+//! | `until FILE` | waits until the file exists |
+//! | `until-signal` | waits for one of the caught signals |
+//! | `until-orphaned` | waits until its parent has ended |
+//! | `mark FILE` | creates an empty file |
 //! | `wait SECONDS` | waits |
-//! | `hang` | does nothing until the test has ended |
-//! | `crash SIGNAL` | is ended by a signal |
-//! | `exit CODE` | ends; so does the end of the script, with 0 |
+//! | `hang` | does nothing until the test ends |
+//! | `crash SIGNAL` | kills itself with a signal |
+//! | `exit CODE` | exits; the end of the script exits with 0 |
 //!
-//! Its process id is in `NAME.pid`, once it catches the signals that its script begins with.
+//! Its process id is in `NAME.pid`, written once it catches the signals that its script begins with.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -37,20 +38,20 @@ use rustix::process::{Pid, getpid, getppid, kill_process};
 
 use crate::program::{Folder, SESSION, Signal, quoted, reply, until};
 
-/// Names the script of an agent to its process.
+/// The environment variable that passes the name of an agent's script to its process.
 const SCRIPT: &str = "STREAMFMT_TEST_AGENT";
 
-/// How often it is looked for what is waited for.
+/// How often a condition is polled.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// A folder with agents, each with its script; beside them are a session and a reply.
+/// A folder with agents, each with its script, and with a session and a reply beside them.
 pub(crate) fn scripted(agents: &[(&str, &str)]) -> Folder {
     let folder = Folder::for_programs();
     folder.write("session", SESSION);
     folder.write("reply", reply(7));
     let program = quoted(std::env::current_exe().unwrap());
     for (name, script) in agents {
-        // The test harness prints to standard output, so the agent's output is passed as standard input, which it doesn't read.
+        // The test harness prints to standard output, so the agent's output is passed as standard input, which the harness doesn't read.
         folder.write_program(
             name,
             &format!(
@@ -62,12 +63,12 @@ pub(crate) fn scripted(agents: &[(&str, &str)]) -> Folder {
     folder
 }
 
-/// Whether the process whose number a file holds runs.
+/// Whether the process is running whose id is in a file.
 pub(crate) fn is_running(folder: &Folder, file: &str) -> bool {
     let pid = folder.read(file);
     let pid = pid.trim();
     if cfg!(target_os = "linux") {
-        // Its name, in parentheses, may hold anything.
+        // The process name, in parentheses, may contain anything.
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         return stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']));
     }
@@ -76,7 +77,7 @@ pub(crate) fn is_running(folder: &Folder, file: &str) -> bool {
     !stat.trim().is_empty() && !stat.starts_with('Z')
 }
 
-/// Waits until the process whose number a file holds has ended.
+/// Waits until the process has ended whose id is in a file.
 #[track_caller]
 pub(crate) fn until_gone(folder: &Folder, file: &str) {
     until(|| format!("the end of {file}"), || !is_running(folder, file));
@@ -94,14 +95,14 @@ pub(crate) fn until_all_gone(folder: &Folder) {
     }
 }
 
-/// Kills the process whose number a file holds. It may have ended, and be forgotten, already.
+/// Kills the process whose id is in a file. It may already be gone.
 pub(crate) fn kill(folder: &Folder, file: &str) {
     let pid = folder.read(file).trim().parse().unwrap();
     let killed = kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL);
     assert!(matches!(killed, Ok(()) | Err(rustix::io::Errno::SRCH)), "{killed:?}");
 }
 
-/// The agent: in a run of the tests itself it has no script.
+/// The agent. In an ordinary test run it has no script.
 #[test]
 fn plays_its_script() {
     let Some(agent) = std::env::var(SCRIPT).ok() else { return };
@@ -127,7 +128,7 @@ impl Agent {
         while let Some(step) = steps.next_if(|step| step.first() == Some(&"catch")) {
             self.step(&step);
         }
-        // As a whole: whoever sees it can read it.
+        // Written atomically: a file that exists is complete.
         let (draft, pid) = (format!("{}.pid-draft", self.name), format!("{}.pid", self.name));
         fs::write(&draft, getpid().to_string()).unwrap();
         fs::rename(draft, pid).unwrap();
@@ -172,7 +173,7 @@ impl Agent {
     }
 
     fn start(&self, name: &str, output: Stdio, errors: Stdio) {
-        // Nobody waits for it: its end is nothing to the one that started it.
+        // Don't wait for it: its parent ignores its end.
         drop(
             Command::new(format!("./{name}"))
                 .stdin(Stdio::null())
@@ -184,7 +185,7 @@ impl Agent {
         self.wait_until(|| Path::new(&format!("{name}.pid")).exists());
     }
 
-    /// Waits for as long as it takes, but ends with the test: its folder goes away then, however it ended.
+    /// Waits without a limit, but exits when the test ends, however it ended, because the test's folder is then removed.
     fn wait_until(&self, condition: impl Fn() -> bool) {
         while !condition() {
             if !Path::new(&self.name).exists() {
@@ -194,14 +195,14 @@ impl Agent {
         }
     }
 
-    /// Ends the agent if nobody reads its output any more.
+    /// Exits if the reader of its output is gone.
     fn write(&mut self, bytes: &[u8]) {
         if self.output.write_all(bytes).is_err() {
             exit(3);
         }
     }
 
-    /// Each line is written when it was recorded, as far as it has a time.
+    /// Writes each line at the time it was recorded, if it has a time.
     fn replay(&mut self, file: &str, speed: f64) {
         let begun = Instant::now();
         let mut first = None;
@@ -232,7 +233,7 @@ fn signal(name: &str) -> Signal {
     }
 }
 
-/// Bytes of all values, in an order that is the same each time.
+/// Bytes of all values, in a deterministic order.
 pub(crate) fn garbage(count: usize) -> Vec<u8> {
     let mut state = 1_u32;
     let next = || {

@@ -1,4 +1,4 @@
-//! The folders in which agents keep their sessions: what is in them is found, followed and imported, each session once.
+//! The folders in which agents keep their sessions: each session is found, followed and imported once.
 #![cfg(unix)]
 
 use std::collections::BTreeMap;
@@ -13,18 +13,18 @@ use crate::program::{Folder, Running, Signal, can_watch};
 use crate::run::{command, run};
 use crate::sessions::{details, rows};
 
-/// The recordings of agents, when a checkout has them beside it.
+/// The recordings of agents, if the checkout has them beside it.
 const RECORDINGS: &str = "../../../shared/corpus";
 
 /// A session of an agent, in its folder: the agent, the files below the home folder, and the text of its reply.
 struct AgentSession {
     agent: &'static str,
-    /// The folder that is imported.
+    /// The folder to import.
     folder: &'static str,
     files: Vec<(String, String)>,
 }
 
-/// The session that each agent would write in the folder `work`, whose reply is `NAME: number N.`
+/// The session that each agent would write for the folder `work`, with the reply `NAME: number N.`
 fn sessions_of(work: &str, number: usize) -> Vec<AgentSession> {
     let dashed = work.replace(|char: char| !char.is_ascii_alphanumeric(), "-");
     let words = dashed.trim_start_matches('-');
@@ -113,7 +113,7 @@ fn sessions_of(work: &str, number: usize) -> Vec<AgentSession> {
     ]
 }
 
-/// Cline's two documents of a session, with these replies.
+/// Cline's two documents of a session with these replies.
 fn cline_files(
     id: &str,
     work: &str,
@@ -206,7 +206,7 @@ fn each_session_in_an_agent_s_folder_is_imported_once() {
     for (name, expected) in expected.into_iter().chain([("4 cline", all("Title", Some(0.02)))]) {
         assert_eq!(seen[name], expected, "{name}");
     }
-    // A transcript has no times, folder and model.
+    // A transcript has no times, folder or model.
     let (facts, tokens, cost) = &seen["0 cursor"];
     assert_eq!((&*facts[0], &*facts[1], &*facts[2], tokens, cost), ("Ask", "", "", &[0, 0, 0], &None));
     let (facts, tokens, cost) = &seen["5 aider"];
@@ -236,7 +236,7 @@ fn a_session_is_read_again_when_only_the_facts_beside_it_changed() {
         for (path, text) in
             cline_files("c-1", "/home/dev/shop", "2026-11-20T10:00:00Z", &[("a-1", "One.")], status)
         {
-            // The messages stay as they are.
+            // The messages don't change.
             if !folder.path(&path).exists() || !path.ends_with(".messages.json") {
                 folder.write(&path, text);
             }
@@ -251,7 +251,7 @@ fn a_session_is_read_again_when_only_the_facts_beside_it_changed() {
     put("cancelled");
     run(&folder, "sessions import home/.cline");
     assert_eq!(rows(&folder, "")[0]["status"], "interrupted");
-    // A link isn't followed: it may lead to any file.
+    // The link isn't followed: it could lead to any file.
     let facts = folder.path("home/.cline/data/sessions/c-1/c-1.json");
     fs::rename(&facts, folder.path("elsewhere.json")).unwrap();
     std::os::unix::fs::symlink(folder.path("elsewhere.json"), &facts).unwrap();
@@ -278,13 +278,13 @@ fn a_document_that_is_written_anew_is_followed_and_nothing_is_shown_twice() {
         running.until_shown("Reply 0.");
         for count in 2..texts.len() {
             let files = files(count, "running");
-            // As it is being written, it is cut.
+            // While it is being written, it is incomplete.
             let (path, text) = &files[1];
             folder.write(path, &text[..text.len() / 2]);
             put(&files);
             running.until_shown(&format!("Reply {}.", count - 1));
         }
-        // By another file of the same name.
+        // Replace it with another file of the same name.
         let files = files(texts.len(), "completed");
         folder.write(&files[0].0, &files[0].1);
         folder.write("next.json", &files[1].1);
@@ -348,13 +348,13 @@ fn files_of_sub_agents_belong_to_the_session_that_started_them() {
     assert_eq!((&row["model"], &row["tokens"]["input"]), (&json!("model-1"), &json!(40 + 10 + 40)));
     let shown = run(&folder, "sessions show last").stdout;
     assert_eq!(shown.matches("gemini: number 3.").count(), 1, "{shown}");
-    // As they appear and grow.
+    // Follow the sessions as they appear and grow.
     let mut running = Running::of_silent(&folder, folder.command("-f home/.gemini"));
     running.until_shown("gemini: number 3.");
     assert!(!running.end(Signal::INT).stderr.contains("helper-1"));
 }
 
-/// The files of a scenario that was recorded, by the end of their names.
+/// The files of a recorded scenario whose names have this ending.
 fn recorded(scenario: &Path, ending: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(scenario).into_iter().flatten().map(|entry| entry.unwrap().path());
     let is_it = |path: &PathBuf| {
@@ -366,7 +366,7 @@ fn recorded(scenario: &Path, ending: &str) -> Vec<PathBuf> {
     found
 }
 
-/// The tokens of a recorded session, by the agent's own records: the input without cached tokens, the output, those read from the cache.
+/// The tokens of a recorded session, according to the agent: the input without cached tokens, the output, and those read from the cache.
 fn own_tokens(agent: &str, file: &Path) -> [u64; 3] {
     let text = fs::read_to_string(file).unwrap();
     let lines: Vec<Value> = match agent {
@@ -375,7 +375,7 @@ fn own_tokens(agent: &str, file: &Path) -> [u64; 3] {
     };
     let mut messages = BTreeMap::new();
     for (at, line) in lines.iter().enumerate() {
-        // Copilot's figures of a run include those of the runs before.
+        // Copilot's figures for a run include those of earlier runs.
         let id = match line["id"].as_str() {
             _ if agent == "copilot" => String::new(),
             Some(id) => id.to_owned(),
@@ -421,7 +421,7 @@ fn recorded_sessions_are_imported_with_the_figures_of_their_agents() {
         let scenarios = versions.flat_map(|version| fs::read_dir(version.unwrap().path()).unwrap());
         for scenario in scenarios.map(|scenario| scenario.unwrap().path()) {
             let name = scenario.display().to_string();
-            // These are tested by themselves: in one, a sub-agent; in the other, no figures were written.
+            // Other tests cover these: one has a sub-agent, the other wrote no figures.
             if name.ends_with("/subagent") || agent == "copilot" && name.ends_with("/interrupt") {
                 continue;
             }

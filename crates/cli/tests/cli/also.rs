@@ -7,7 +7,7 @@ use crate::program::{FAILED_SESSION, Folder, Outcome, SESSION, reply};
 #[cfg(unix)]
 use crate::program::{Reader, Running, Signal, can_watch, contains, draft, quoted, send, until};
 
-/// A folder with the sample session and a large one of several parts.
+/// A folder with the sample session and a large one in several parts.
 fn samples() -> Folder {
     let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/samples/shop.partial.jsonl");
     let sample = std::fs::read_to_string(sample).unwrap();
@@ -28,8 +28,8 @@ fn samples() -> Folder {
     ])
 }
 
-/// Runs with all outputs at once, then with each by itself, and compares. `also`: values of the option. `common`: what holds for
-/// all, `main`: what holds for the main output.
+/// Runs with all outputs at once, then with each one alone, and compares. `also`: values of the option. `common`: arguments of all outputs.
+/// `main`: arguments of the main output.
 #[track_caller]
 fn assert_alike(folder: &Folder, common: &str, main: &str, also: &[&str]) {
     let all: Vec<_> =
@@ -166,7 +166,7 @@ fn a_place_is_known_by_whatever_name() {
     let stdout = std::fs::OpenOptions::new().write(true).open(folder.path("there")).unwrap();
     let output = folder.command("s.jsonl --also html=soft").stdout(stdout).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
-    // The null device takes everything.
+    // The null device accepts everything.
     folder.run("s.jsonl --also html=/dev/null --also text=/dev/null").expect(0, "");
     assert_eq!(folder.read("there"), "before");
 }
@@ -251,7 +251,7 @@ fn a_signal_ends_the_wait_for_a_reader() {
     fifo(&folder, "pipe");
     folder.write("run.jsonl", reply(0));
     let mut child = folder.command("--also items=items --also text=pipe --tee copy").spawn().unwrap();
-    // It is about to wait once it has begun the file before the pipe.
+    // Once it has opened the file before the pipe, it is about to wait.
     until(
         || format!("a file that is begun in {:?}", folder.names()),
         || {
@@ -286,7 +286,7 @@ fn what_is_open_already_is_written_on() {
         .expect(74, "streamfmt: can't write /dev/fd/7: it isn't open\n");
 }
 
-/// A reply that is being written when the input ends.
+/// A reply that is still being written when the input ends.
 const GROWING: &str = concat!(
     r#"{"type":"stream_event","event":{"type":"message_start","message":{"id":"msg_1","role":"assistant","content":[]}},"session_id":"s-1","uuid":"u"}"#,
     "\n",
@@ -296,7 +296,7 @@ const GROWING: &str = concat!(
     "\n",
 );
 
-/// Lines of a stream as a history has them: whoever reads these to their end misses no result.
+/// Turns lines of a stream into lines of a history, which needs no result at its end.
 #[cfg(unix)]
 fn excerpt(lines: &str) -> String {
     lines.replace("\"session_id\":", "\"sessionId\":")
@@ -349,7 +349,7 @@ fn followed_lines_grow_in_place_and_a_page_is_there_at_the_end() {
     running.until_shown("reply number 0.");
     folder.append("run.jsonl", &excerpt(&reply(1)));
     running.until_shown("reply number 1.");
-    // What came before was passed on everywhere.
+    // Earlier output was passed on to every file.
     for name in files {
         let text = folder.read(name);
         assert!(text.contains("reply number 0.") && !text.contains("before"), "{name}: {text}");
@@ -387,7 +387,7 @@ fn codes_are_those_of_the_run_and_of_plugins_of_any_output() {
     let beside = told("--plugin bad.lua --also html=page --also text=text");
     assert_eq!((alone.code, beside.code, &beside.stderr), (Some(3), Some(3), &alone.stderr));
     let of_profile = told("--also text:bad.toml=text");
-    // One was named by its path, the other by the settings.
+    // One plugin was named by its path, the other by the settings.
     let place = folder.path("bad.lua").display().to_string();
     assert_eq!((of_profile.code, of_profile.stderr.replace(&place, "bad.lua")), (Some(3), alone.stderr));
 }

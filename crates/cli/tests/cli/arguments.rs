@@ -1,4 +1,4 @@
-//! What the command line takes and refuses.
+//! Which command lines are accepted and refused.
 
 use crate::program::{FAILED_SESSION, Folder, Outcome, SESSION};
 
@@ -192,7 +192,7 @@ fn names_of_groups_that_fit_nothing_are_told_by_only_and_hide_alike() {
     for names in ["*", "mcp__*", "mcp__own__tool", "Bash,failed,@edit", "reply,"] {
         folder.run(&format!("s.jsonl --only {names} --hide {names}")).expect(0, "");
     }
-    // Who is strict with files may still name a tool of his own.
+    // `--strict-config` is about files: an unknown tool on the command line is only a warning.
     let outcome = folder.run("s.jsonl --strict-config --only Foo");
     assert_eq!((outcome.code, outcome.stderr.lines().count()), (Some(0), 1), "{outcome:?}");
 }
@@ -246,7 +246,7 @@ fn lists_of_groups_that_are_empty_or_no_lists_are_refused() {
         );
         folder.run(&format!("s.jsonl --set only={list}")).expect(2, &told);
     }
-    // To take away the profile's list is no mistake.
+    // Clearing the profile's list isn't a mistake.
     let all = folder.run("s.jsonl").stdout;
     assert_eq!(folder.run("s.jsonl --profile quiet --set only=").expect(0, "").stdout, all);
 }

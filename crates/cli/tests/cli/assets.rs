@@ -1,15 +1,15 @@
-//! Pictures of a page as files beside it.
+//! Images of a page as files beside it.
 
 use std::fs;
 
 use crate::program::{Folder, SESSION};
 
-/// A picture of one dot.
+/// An image of one pixel.
 const DOT: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 const DOT_FILE: &str = "6b7fa434f92a8b80aab02d9bf1a12e49.png";
 
-/// A session in which pictures are read: of these types, with these bytes in Base64.
+/// A session that reads images of these types, with these bytes in Base64.
 fn session(pictures: &[(&str, &str)]) -> String {
     let lines = pictures.iter().enumerate().map(|(at, (media, data))| {
         let call = format!(
@@ -27,7 +27,7 @@ fn session(pictures: &[(&str, &str)]) -> String {
     lines.collect()
 }
 
-/// The addresses of all pictures in a page.
+/// The addresses of all images in a page.
 fn addresses(page: &str) -> Vec<&str> {
     page.lines().filter_map(|line| line.split_once("](<")?.1.strip_suffix(">)")).collect()
 }

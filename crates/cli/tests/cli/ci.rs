@@ -2,7 +2,7 @@
 
 use crate::program::{FAILED_SESSION, Folder, SESSION};
 
-/// A session whose every text is a command of some service, at the starts of lines and within.
+/// A session in which every text is a command of some CI service, at the start of a line and within one.
 fn hostile() -> String {
     let evil = r"\n::add-mask::x\n  \u00a0::error file=a::x\nsee ##[add-path]x and ##vso[task.x]y\n::endgroup::\nsection_end:1:streamfmt_1\r\u001b[0K\n";
     let lines = [
@@ -19,7 +19,7 @@ fn hostile() -> String {
     lines.map(|line| format!("{}\n", line.replace("LONG", &evil.repeat(20)).replace("EVIL", evil))).concat()
 }
 
-/// The commands of a log, as GitHub's runner finds them.
+/// The commands in a log, as GitHub's runner finds them.
 fn commands(log: &str) -> Vec<&str> {
     let rows = log.split('\n').map(str::trim_start);
     rows.filter(|row| row.starts_with("::") || row.contains("##[") || row.contains("##vso[")).collect()
@@ -63,7 +63,7 @@ fn no_text_is_a_command_in_the_log_of_a_service() {
             }
         }
     }
-    // What a program reads is the same everywhere.
+    // Output for programs is the same everywhere.
     assert_eq!(text("--to json", "GITHUB_ACTIONS"), folder.run("s.jsonl --to json").stdout);
 }
 
@@ -90,7 +90,7 @@ fn github_gets_groups_and_annotations() {
     );
     let log = folder.run("failed.jsonl --profile ci --set layout.ci=github").stdout;
     assert!(log.contains("\n::error title=agent::[failed] "), "{log}");
-    // Asked for by its name, or by where it runs.
+    // The service is named explicitly or detected from the environment.
     let found = folder.command("failed.jsonl --profile ci").env("GITHUB_ACTIONS", "true").output().unwrap();
     assert_eq!(String::from_utf8(found.stdout).unwrap(), log);
 }

@@ -1,4 +1,4 @@
-//! Files of settings: where they are found, what they say together, and what is told of them.
+//! Configuration files: where they are found, how they combine, and which problems are reported.
 
 use crate::program::{Folder, Outcome};
 
@@ -13,7 +13,7 @@ const CALLS: &str = r#"{"type":"system","subtype":"init","session_id":"s-1","mod
 
 const USER: &str = "home/.config/streamfmt/config.toml";
 
-/// A folder with settings of the user, and the session.
+/// A folder with the user's settings and the session.
 fn with_user(settings: &str) -> Folder {
     Folder::with(&[("s.jsonl", CALLS), (USER, settings)])
 }
@@ -253,7 +253,7 @@ fn profiles_that_extend_each_other_in_a_circle_are_told_with_the_chain() {
         told.stderr
     );
     assert!(told.stdout.contains("c List files"));
-    // A profile of the name of one below is that one with changes.
+    // A profile with the name of a lower one extends it.
     let folder =
         with_user("[profile.quiet]\nextends = ['quiet']\nonly.add = ['thinking']\ndetail = 'full'\n");
     shows(&folder.run("s.jsonl --profile quiet"), &["a thought", "All listed."], &["ls -l"]);
@@ -267,13 +267,13 @@ fn a_switch_chooses_by_folder_or_by_the_stream() {
     shows(&folder.run("s.jsonl"), &["LOUD List files"], &[]);
     shows(&folder.pipe("", &CALLS.replace("opus", "haiku")), &["Bash"], &["LOUD"]);
     shows(&folder.run("s.jsonl --profile default"), &["Bash"], &["LOUD"]);
-    // A history names its model only after the first prompt.
+    // A history only names its model after the first prompt.
     let history = CALLS.replace(
         "{\"type\":\"system\"",
         "{\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":\"hi\"},\"session_id\":\"s-1\",\"uuid\":\"p\"}\n{\"type\":\"system\"",
     );
     shows(&folder.pipe("", &history), &["LOUD List files", "hi"], &[]);
-    // Nothing is lost of a stream that never says.
+    // A stream that never names its folder loses nothing.
     assert_eq!(folder.pipe("", "no event\n{\"x\":1}\n").stdout, "  no event\n  {\"x\":1}\n");
     folder.write("home/clients/acme/s.jsonl", CALLS);
     let mut command = folder.command("s.jsonl");
@@ -353,7 +353,7 @@ fn settings_are_shown_with_where_they_were_said() {
     assert!(paths.contains("home/.config/streamfmt/config.toml\n"), "{paths}");
     let list = folder.run("profile list").expect(0, "").stdout;
     assert!(list.contains("* default     built-in\n") && list.contains("  mine        ~/.config"), "{list}");
-    // Those of plugins can be chosen by name as well.
+    // Plugins' profiles can also be chosen by name.
     assert!(list.contains("  claudedo    claudedo/profiles/claudedo.toml\n"), "{list}");
     assert!(folder.run("profile show ci").expect(0, "").stdout.contains("writer = \"log\""));
 }
@@ -440,7 +440,7 @@ fn an_option_of_a_plugin_that_is_not_used_is_explained_from_its_manifest() {
     let told = folder.run("config explain plugin.cost.every").expect(0, "").stdout;
     assert!(told.ends_with("\n  now      7  (~/.config/streamfmt/config.toml:2)\n"), "{told}");
     assert!(!told.contains("used by"), "{told}");
-    // Names are foreign text, too.
+    // Names are untrusted text as well.
     folder.write(
         "p/plugin.toml",
         "name = 'p'\napi = 1\n[options.\"o\\u001b[2J\"]\nabout = \"\\u202e\"\ndefault = 1\n",
@@ -489,7 +489,7 @@ fn a_file_to_begin_with_is_written_once_and_says_nothing_until_it_is_changed() {
     assert!(text.lines().all(|line| line.is_empty() || line.starts_with('#')), "{text}");
     folder.run("config check").expect(0, "");
     assert_eq!(folder.run("s.jsonl").expect(0, "").stdout, before);
-    // Each key in it is one that may be set.
+    // Every key in it is a valid key.
     let set: String = text
         .lines()
         .map(|line| line.strip_prefix('#').filter(|rest| !rest.starts_with([' ', ':'])).unwrap_or(line))

@@ -12,7 +12,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// Every page in the repository that people read.
+/// Every page of documentation in the repository.
 fn pages() -> Vec<PathBuf> {
     let mut pages: Vec<PathBuf> =
         ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"].map(|it| root().join(it)).into();
@@ -90,7 +90,7 @@ fn the_settings_and_the_script_of_the_readme_work() {
     assert!(told.contains("  $ cargo test --quiet\n  └ 14 passed\n"), "{told}");
 }
 
-/// What links of a page lead to, code left out.
+/// The targets of a page's links, outside of code.
 fn links(page: &str) -> Vec<String> {
     let mut links = Vec::new();
     let mut is_code = false;
@@ -98,7 +98,7 @@ fn links(page: &str) -> Vec<String> {
         if line.starts_with("```") {
             is_code = !is_code;
         }
-        // Every other piece between back-ticks is code.
+        // Every other piece between backticks is code.
         let text: String = line.split('`').step_by(2).collect::<Vec<_>>().join("code");
         if !is_code {
             links
@@ -108,7 +108,7 @@ fn links(page: &str) -> Vec<String> {
     links
 }
 
-/// The anchor that a heading gets on a page.
+/// The anchor of a heading on a page.
 fn anchor(heading: &str) -> String {
     let kept = heading.trim().chars().filter(|it| it.is_alphanumeric() || matches!(it, ' ' | '-' | '_'));
     kept.collect::<String>().to_lowercase().replace(' ', "-")
@@ -146,7 +146,7 @@ fn the_readme_leads_to_every_page() {
     }
 }
 
-/// What begins with `--` in a line.
+/// The words that begin with `--` in a line.
 fn options(line: &str) -> Vec<&str> {
     let words = line.split(|it: char| !(it.is_ascii_alphanumeric() || matches!(it, '-' | '_')));
     words.filter(|word| word.len() > 2 && word.starts_with("--") && !word.starts_with("---")).collect()
@@ -172,7 +172,7 @@ fn pages_name_only_options_that_there_are() {
     for page in pages() {
         for line in fs::read_to_string(&page).unwrap().lines() {
             for option in options(line) {
-                // Those of other programs stand in lines that name these.
+                // Options of other programs are on lines that name these programs.
                 let other = [
                     "cargo ",
                     "claude -p",

@@ -1,4 +1,4 @@
-//! Who says what, asked on the command line.
+//! `explain`: which settings apply, and where each is defined.
 
 use crate::program::Folder;
 
@@ -133,7 +133,7 @@ fn each_layer_is_asked_about_the_items_of_a_line() {
     );
     let json = folder.run("explain --at 1 s.jsonl --plugin p.lua --json").expect(0, "").stdout;
     assert!(json.contains("\"gives\": \"ls\"") && json.contains("\"id\": \"2\""), "{json}");
-    // Secrets are masked here, too.
+    // Secrets are masked here as well.
     folder.write(
         "secret.jsonl",
         session.replace("\"ls\"", "\"echo ghp_0123456789abcdefghijABCDEFGHIJ012345\""),

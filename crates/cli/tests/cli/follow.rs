@@ -1,5 +1,4 @@
-//! `--follow`: a file as it grows, is cut, and is replaced; one that comes later; the newest session of a folder; the files of
-//! sub-agents.
+//! `--follow`: a file that grows, is truncated or is replaced; one that appears later; the newest session of a folder; sub-agents' files.
 #![cfg(unix)]
 
 use std::fs;
@@ -13,7 +12,7 @@ use crate::program::{Reader, contains, io_count, send, until};
 use crate::rotation::{ROTATIONS, ROUNDS, RotatedLog};
 use crate::tty::Terminal;
 
-/// Which of the numbered replies are shown, in order.
+/// The numbers of the replies that are shown, in order.
 pub(crate) fn numbers(shown: &str) -> Vec<usize> {
     shown
         .split("reply number ")
@@ -56,8 +55,8 @@ fn a_change_wakes_it() {
         times.push(begun.elapsed());
     }
     times.sort();
-    // Each was written when the one before it was shown. Who looks 25 times a second needs 40 ms for nearly all of them; on a
-    // busy machine, who is woken does for some.
+    // Each reply was written once the one before was shown. Polling 25 times a second would take 40 ms for nearly all of them; on a busy
+    // machine, even notifications take that long for some.
     assert!(times[times.len() / 4] < Duration::from_millis(20), "{times:?}");
 }
 
@@ -84,7 +83,7 @@ fn replaced_files_are_read_to_their_end_and_each_line_once() {
         for number in round * 10..round * 10 + 10 {
             folder.append("run.jsonl", &reply(number));
         }
-        // The old file is still being read when the new one comes.
+        // The old file is still written to when the new one appears.
         fs::rename(folder.path("run.jsonl"), folder.path("old.jsonl")).unwrap();
         folder.append("old.jsonl", &reply(1000 + round));
         folder.append("run.jsonl", &reply(2000 + round));
@@ -121,7 +120,7 @@ fn a_file_that_is_cut_is_read_from_its_start_with_a_note() {
     folder.write("run.jsonl", reply(100) + &reply(200));
     let mut running = Running::start(&folder, "-f run.jsonl");
     running.until_shown("reply number 200.");
-    // Cut, with a repeat of what was shown; then written anew in place, longer than before.
+    // Truncate it, with a repeat of an earlier line; then rewrite it in place, longer than before.
     folder.write("run.jsonl", reply(100));
     folder.append("run.jsonl", &reply(300));
     running.until_shown("reply number 300.");
@@ -171,7 +170,7 @@ fn half_a_line_waits_for_its_rest_however_long_that_takes() {
     folder.write("beside.jsonl", "");
     let mut running = Running::start(&folder, "-f run.jsonl --report");
     running.until_shown("reply number 0.");
-    // What happens beside the file wakes the program, and changes nothing.
+    // Changes to a neighbouring file wake the program but have no effect.
     for _ in 0..50 {
         folder.append("beside.jsonl", "{}\n");
     }
@@ -194,13 +193,13 @@ fn a_file_that_is_not_there_yet_is_waited_for_in_folders_that_are_not_there_yet(
     running.until_shown("reply number 0.");
     folder.append("runs/today/run.jsonl", &reply(1));
     running.until_shown("reply number 1.");
-    // Its folder goes away with it, and comes again.
+    // The folder is removed with it, and created again.
     fs::remove_dir_all(folder.path("runs")).unwrap();
     folder.write("runs/today/run.jsonl", reply(2));
     running.until_shown("reply number 2.");
     assert_eq!(numbers(&running.shown()), [0, 1, 2]);
     running.end(Signal::INT).expect(130, "streamfmt: waiting for runs/today/run.jsonl\n");
-    // Whoever doesn't follow it is not kept waiting.
+    // Without `--follow`, the command doesn't wait.
     folder.run("later.jsonl").expect(2, "streamfmt: later.jsonl: no such file or directory\n");
 }
 
@@ -252,7 +251,7 @@ fn files_that_are_rotated_while_nobody_reads_are_not_lost() {
     let folder = Folder::new();
     let (wide, count) = ("wide ".repeat(200), 400);
     let long = |number: usize| reply(number).replace("reply number", &format!("{wide} reply number"));
-    // More than a pipe takes: the program stands still.
+    // More than the pipe holds: the program blocks.
     folder.write("run.jsonl", (0..count).map(long).collect::<String>());
     let mut child = folder.command("-f run.jsonl").spawn().unwrap();
     let named = folder.path("run.jsonl").canonicalize().unwrap();
@@ -273,7 +272,7 @@ fn files_that_are_rotated_while_nobody_reads_are_not_lost() {
     assert_eq!(child.wait().unwrap().code(), Some(130));
 }
 
-/// Makes it as if a file had been written an hour ago, and so many seconds.
+/// Sets a file's modification time to an hour ago plus this many seconds.
 fn age(folder: &Folder, name: &str, seconds: u64) {
     let file = fs::OpenOptions::new().append(true).open(folder.path(name)).unwrap();
     file.set_modified(SystemTime::now() - Duration::from_secs(3600 + seconds)).unwrap();
@@ -291,21 +290,21 @@ fn a_folder_follows_the_session_that_appeared_last_and_never_goes_back() {
         folder.write(name, reply(number));
         age(&folder, name, seconds);
     }
-    // Of these none is a session.
+    // None of these is a session.
     for name in ["s/agent-x.jsonl", "s/c/subagents/agent-y.jsonl", "s/.git/z.jsonl"] {
         folder.write(name, reply(90));
     }
     let mut running = Running::start(&folder, "-f s");
     running.until_shown("reply number 2.");
-    // The others grow, which matters to nobody.
+    // Growth of the other files has no effect.
     folder.append("s/a.jsonl", &reply(91));
     folder.append("s/deep/down/b.jsonl", &reply(4));
     running.until_shown("reply number 4.");
-    // One that is empty, or isn't whole, isn't gone over to yet; the old one is read to its end.
+    // An empty or incomplete file isn't switched to yet; the old one is read to its end.
     folder.write("s/new/d.jsonl", "");
     folder.append("s/deep/down/b.jsonl", &reply(5));
     running.until_shown("reply number 5.");
-    // Nor one that doesn't say yet whose it is.
+    // Neither is one whose agent isn't known yet.
     folder.append("s/new/d.jsonl", "{\"type\":\"of-tomorrow\"}\n");
     folder.append("s/deep/down/b.jsonl", &reply(8));
     running.until_shown("reply number 8.");
@@ -357,14 +356,14 @@ fn a_folder_without_a_session_is_waited_for() {
     assert_eq!(waiting.end(Signal::INT).code, Some(130));
 }
 
-/// Where Claude Code keeps the sessions of a folder.
+/// The folder in which Claude Code keeps a project's sessions.
 fn projects(folder: &Folder, home: &str) -> String {
     let work = folder.path("").canonicalize().unwrap();
     let name = work.to_str().unwrap().replace(|ch: char| !ch.is_ascii_alphanumeric(), "-");
     format!("{home}/projects/{name}")
 }
 
-/// A session file of Codex, of a working directory.
+/// A session file of Codex for a working directory.
 fn rollout(work: &str, number: usize) -> String {
     let line = |kind: &str, payload: &str| {
         format!(r#"{{"timestamp":"2026-11-20T10:00:01.000Z","type":"{kind}","payload":{{{payload}}}}}"#)
@@ -405,7 +404,7 @@ fn without_a_file_the_newest_session_of_the_current_folder_is_followed() {
     // The key for an interrupt.
     terminal.hit("\x03");
     terminal.until_end();
-    // The products' own variables say where else they may be.
+    // The agents' own environment variables name other places for sessions.
     folder.write(&format!("{}/s.jsonl", projects(&folder, "claude")), reply(7));
     let mut command = folder.command("-f");
     command.env("CLAUDE_CONFIG_DIR", folder.path("claude")).env("CODEX_HOME", folder.path("codex"));
@@ -466,14 +465,14 @@ fn files_of_sub_agents_that_appear_join_their_call() {
     folder.append("s/subagents/agent-a.jsonl", half);
     folder.append("s/subagents/agent-a.jsonl", rest);
     running.until_shown("reply number 2.");
-    // A second one at the same time, started by the first.
+    // A second sub-agent at the same time, started by the first.
     folder.append("s/subagents/agent-a.jsonl", &line("a3", "a", "assistant", &calls("c-2")));
     folder.write(
         "s/subagents/agent-b.jsonl",
         line("b1", "b", "user", &task("c-2")) + &line("b2", "b", "assistant", &says(3)),
     );
     running.until_shown("reply number 3.");
-    // What was written into its file before the result is shown before it.
+    // Lines written to its file before the result are shown before the result.
     folder.append("s/subagents/agent-a.jsonl", &line("a4", "a", "assistant", &says(4)));
     folder.append("s.jsonl", &line("3", "", "user", &answers("c-1", 5)));
     folder.append("s.jsonl", &line("4", "", "assistant", &says(6)));
@@ -494,7 +493,7 @@ fn where_watches_are_refused_it_looks_every_now_and_then_and_says_so_once() {
     if !has_program("unshare") {
         return;
     }
-    // A user that may have no watch at all, where the system lets us make one.
+    // A user who isn't allowed any watch, where the system lets us create one.
     let refuse = "echo 0 > /proc/sys/user/max_inotify_instances";
     let unshare = |script: &str| {
         let mut command = Command::new("unshare");
@@ -550,7 +549,7 @@ fn memory_stays_the_same_however_much_comes() {
             sizes.push(resident());
         }
     }
-    // Kilobytes: less than what was read since.
+    // Some kilobytes: less than was read since.
     assert!(sizes[3] < sizes[0] + 8 * 1024, "{sizes:?}");
     assert_eq!(running.end(Signal::INT).code, Some(130));
 }

@@ -1,10 +1,10 @@
-//! Sessions whose files begin with the lines of another one.
+//! Sessions whose files begin with lines of another session.
 
 use crate::program::{Folder, Outcome};
 #[cfg(unix)]
 use crate::program::{Running, Signal};
 
-/// The ids of the sessions, of which each continues the one before.
+/// The ids of the sessions; each one continues the one before.
 const IDS: [&str; 4] = [
     "01a2b3c4-0000-7000-8000-00000000000a",
     "01a2b3c5-0000-7000-8000-00000000000b",
@@ -49,12 +49,12 @@ fn forked(from: &str) -> String {
     format!(r#""forked_from_id":"{from}","#)
 }
 
-/// The copy of lines as the agent writes them: with new times, and empty fields left out.
+/// A copy of lines as the agent writes it: with new times and without empty fields.
 fn copy(lines: &str) -> String {
     lines.replace("T09:00", "T11:30").replace(r#","images":[]"#, r#","images":[],"local_images":null"#)
 }
 
-/// The files of a session, of its fork after two of three turns, and of a fork of that.
+/// The files of a session, of its fork after two of three turns, and of a fork of that fork.
 fn files() -> [String; 3] {
     let begin = meta(IDS[0], "") + &turn("one") + &turn("two");
     let origin = begin.clone() + &turn("three");
@@ -63,7 +63,7 @@ fn files() -> [String; 3] {
     [origin, fork, third]
 }
 
-/// For each turn that is shown: its name and the session that its items name as theirs, in order.
+/// For each turn shown: its name and the session that its items belong to, in order.
 fn turns(outcome: &Outcome) -> Vec<(String, Option<usize>)> {
     let value = |line: &str, key: &str| {
         let (_, rest) = line.split_once(&format!("\"{key}\":\""))?;
@@ -100,7 +100,7 @@ fn what_a_fork_repeats_is_its_origins_wherever_that_is() {
     assert_eq!(turns(&items), expected(&own.map(|(name, _)| (name, None))));
     assert!(items.stdout.contains(r#""event":"origin-missing""#), "{}", items.stdout);
 
-    // A file whose name only looks like the origin's.
+    // A file that has the origin's name but not its id.
     folder.write(&format!("rollout-{}.jsonl", IDS[0]), meta(IDS[3], ""));
     assert!(folder.run("fork.jsonl").stdout.contains(MISSING));
 
@@ -132,7 +132,7 @@ fn what_a_fork_repeats_is_its_origins_wherever_that_is() {
     folder.run("sessions import elsewhere").expect(0, "");
     assert!(folder.run("fork.jsonl").stdout.contains(SHARED));
 
-    // Standard input has no place, so nothing is searched.
+    // Standard input has no folder to search.
     assert!(folder.pipe("", &fork).stdout.contains(MISSING));
 }
 
@@ -148,11 +148,11 @@ fn the_origin_is_found_below_the_folder_of_sessions_of_the_file() {
     };
     let shown = items(IDS[1], "11/20/rollout-2026-11-20");
     assert_eq!(turns(&shown), expected(&[("one", Some(0)), ("two", Some(0)), ("four", None)]));
-    // A fork of a fork repeats its own origin, and that one's.
+    // A fork of a fork repeats the lines of both origins.
     let shown = items(IDS[2], "12/01/rollout-2026-12-01");
     let of_fork = [("one", Some(1)), ("two", Some(1)), ("four", Some(1)), ("five", None)];
     assert_eq!(turns(&shown), expected(&of_fork));
-    // Without the fork, the part of the first session is still known.
+    // Without the first fork, the part of the first session is still recognized.
     std::fs::remove_file(folder.path(&format!("sessions/{}", path(IDS[1])))).unwrap();
     let shown = items(IDS[2], "12/01/rollout-2026-12-01");
     let of_origin = [("one", Some(0)), ("two", Some(0)), ("four", None), ("five", None)];
@@ -203,7 +203,7 @@ fn what_a_sub_agent_repeats_of_its_parent_is_shown_once() {
         ),
     );
     let parent = begin.clone() + &spawn + &result + &turn("two");
-    // The agent leaves out calls when it copies.
+    // The agent leaves calls out of its copy.
     let copied: String =
         begin.lines().filter(|line| !line.contains("function_call")).map(|line| copy(line) + "\n").collect();
     let more = format!(r#""forked_from_id":"{0}","parent_thread_id":"{0}","#, IDS[0]);
@@ -218,7 +218,7 @@ fn what_a_sub_agent_repeats_of_its_parent_is_shown_once() {
     }
     let own = folder.run(&format!("--to items rollout-2026-11-20T09-10-00-{}.jsonl", IDS[1]));
     assert_eq!(turns(&own), expected(&[("one", Some(0)), ("three", None)]));
-    // The same prompt as the origin's next one is no copy.
+    // A prompt equal to the origin's next one isn't a copy.
     let again = meta(IDS[1], &more) + &copied + &turn("two").replace("two done", "other answer");
     folder.write(&format!("rollout-2026-11-20T09-10-00-{}.jsonl", IDS[1]), &again);
     let own = folder.run(&format!("--to items rollout-2026-11-20T09-10-00-{}.jsonl", IDS[1]));

@@ -9,7 +9,7 @@ use crate::program::{Folder, Outcome, quoted, reply};
 #[cfg(unix)]
 use crate::tty::Terminal;
 
-/// A folder with these cases, each with a reply of its own; those that are `expected` are accepted.
+/// A folder with these cases, each with its own reply; those in `expected` are accepted.
 fn cases(expected: &[&str], new: &[&str]) -> Folder {
     let folder = Folder::new();
     for (number, name) in expected.iter().enumerate() {
@@ -52,7 +52,7 @@ fn a_difference_is_1_and_shows_its_words() {
     assert!(unified.contains("  @@ -1,1 +1,1 @@\n  -  reply numero 0.\n  +  reply number 0.\n"), "{unified}");
     let told = folder.run("golden check cases --diff unified --report junit").expect(1, "").stdout;
     assert!(told.contains("@@ -1,1 +1,1 @@") && !told.contains("{+number+}"), "{told}");
-    // The command that it tells does it.
+    // The suggested command accepts it.
     folder.run("golden bless cases --case one/default.text").expect(0, "");
     folder.run("golden check cases").expect(0, "");
 }
@@ -112,7 +112,7 @@ fn a_plugin_that_fails_although_the_output_is_equal_is_3() {
     assert_eq!(last_line(&outcome), "0 passed, 1 failed");
     let outcome = folder.run("golden check --allow-plugin-errors").expect(0, "");
     assert_eq!(last_line(&outcome), "1 passed, 0 failed");
-    // What failed isn't accepted, unless the case is about it.
+    // A failing case isn't accepted unless it expects the failure.
     folder.write("tests/one/expected/default.text.txt", "something else\n");
     let refused = folder.run("golden bless").expect(2, "").stdout;
     assert!(refused.starts_with("refused one/default.text: plugin failed: "), "{refused}");
@@ -233,7 +233,7 @@ fn nothing_is_written_outside_of_the_case() {
     assert_eq!(fs::read_dir(folder.path("elsewhere")).unwrap().count(), 0);
 }
 
-/// A folder where each state occurs, with text that no report may pass on as it is.
+/// A folder in which each state occurs, with text that every report must escape.
 fn all_states() -> Folder {
     let folder = cases(&["deep/good", "deep/bad", "later"], &["fresh"]);
     folder.write("cases/deep/bad/expected/default.text.txt", "\u{1b}[2J <b>&\u{0}\u{ffff} # ]]>\n");
@@ -268,7 +268,7 @@ fn the_junit_report_is_xml_that_counts_right() {
     assert!(text.contains("␛[2J <b>&␀") && text.contains("]]>"), "{text}");
 }
 
-/// Everything that `golden.toml` may begin with, used all at once.
+/// Everything that `golden.toml` may contain, all at once.
 const GOLDEN: &str = r#"# golden.toml
 profiles = ["default", "compact"]
 writers  = ["text", "ansi", "markdown", "html"]
@@ -307,11 +307,11 @@ fn the_choices_of_a_folder_and_of_a_case_all_count() {
     }
     let text = folder.read("tests/golden/long/expected/compact.text.txt");
     assert!(text.starts_with("◇ m · s-1\n\n    Ticket <uuid>, and more"), "{text}");
-    // Only a terminal has an edge.
+    // Only terminal output depends on the width.
     assert_eq!(text.lines().count(), 3);
     assert_eq!(folder.read("tests/golden/long/expected/default.ansi.txt").lines().count(), 4);
 
-    // A case says otherwise, each thing for itself.
+    // A case overrides each setting separately.
     folder.write(
         "tests/golden/long/case.toml",
         "title = \"A long one\"\nmatrix = [\"default.text\"]\nargs = { width = 40, only = [\"call\"] }\n\
@@ -331,7 +331,7 @@ fn the_choices_of_a_folder_and_of_a_case_all_count() {
         suites.iter().map(|suite| (suite.attribute("name").unwrap(), suite.attribute("timestamp"))).collect();
     assert_eq!(times, [("golden", Some("2026-02-01T23:00:00Z")), ("small", Some("2026-01-01T00:00:00Z"))]);
 
-    // An expectation of the run, and a case that isn't tried.
+    // An expectation about the run, and a skipped case.
     folder
         .write("tests/golden/long/case.toml", "writers = [\"text\"]\nexpect = { exit = 1, warnings = 1 }\n");
     let told = folder.run("golden check --case long").expect(1, "").stdout;
@@ -339,7 +339,7 @@ fn the_choices_of_a_folder_and_of_a_case_all_count() {
     assert!(told.contains("broken law: exit code 0 instead of 1 (--fail)"), "{told}");
     folder.write("tests/golden/long/case.toml", "skip = true\n");
     assert_eq!(last_line(&folder.run("golden check").expect(0, "")), "1 passed, 0 failed, 8 skipped");
-    // Who says no time gets none, so that a report of the same is the same.
+    // Without a configured time, the report has none, so that it is reproducible.
     folder.write("tests/golden/golden.toml", "");
     let told = folder.run("golden check --report junit").expect(0, "").stdout;
     assert!(!told.contains("timestamp"), "{told}");
@@ -394,7 +394,7 @@ fn each_call_of_a_plugin_can_be_made_to_fail() {
     let folder = plugin(LOUD);
     folder.run("golden bless").expect(0, "");
     folder.run("golden check --fault-inject").expect(0, "");
-    // One view says how often it was asked: a failure of it changes what others say.
+    // A view that counts its calls: if one call fails, later output changes.
     let counting =
         "local n = 0\nsf.view(\"reply\", function(reply) n += 1 return sf.prose(n .. reply.text) end)\n";
     let folder = plugin(counting);
@@ -533,14 +533,14 @@ fn in_a_terminal_review_asks_and_keeps_what_was_decided() {
     for name in ["one", "two"] {
         folder.write(&format!("cases/{name}/expected/default.text.txt"), "old\n");
     }
-    // A key without a meaning does nothing. In their order: the first is accepted, the second shown otherwise and rejected, then the user quits.
+    // An unknown key is ignored. In order: the first case is accepted, the second is shown differently and rejected, then the user quits.
     let told = in_terminal(&folder, "golden review cases", &["\u{1b}[A", "a", "d", "r", "q"]);
     assert!(told.contains("1 of 4") && told.contains("accepted fresh/default.text"), "{told}");
     assert!(told.contains("1 accepted, 1 rejected, 2 left"), "{told}");
     assert_eq!(folder.read("cases/fresh/expected/default.text.txt"), "  reply number 100.\n");
     assert_eq!(folder.read("cases/one/expected/default.text.txt"), "old\n");
     assert!(!folder.path("cases/later/expected").exists());
-    // What the user interrupts keeps what was decided, too; then all the rest at once.
+    // An interrupt keeps earlier decisions as well; then the rest is accepted at once.
     let told = in_terminal(&folder, "golden review cases", &["a", "\u{3}"]);
     assert!(told.contains("1 accepted, 0 rejected, 2 left"), "{told}");
     let told = in_terminal(&folder, "golden review cases", &["A"]);
@@ -548,7 +548,7 @@ fn in_a_terminal_review_asks_and_keeps_what_was_decided() {
     folder.run("golden check cases").expect(0, "");
 }
 
-/// What the program writes to a terminal on which these keys are hit, each when it asks.
+/// The program's output on a terminal where these keys are hit, each at a prompt.
 #[cfg(unix)]
 fn in_terminal(folder: &Folder, arguments: &str, keys: &[&str]) -> String {
     let mut terminal = Terminal::start(folder, arguments, &[("TERM", "dumb")], "");
@@ -690,7 +690,7 @@ fn drift_tells_what_is_new_against_a_baseline() {
             .iter()
             .any(|one| one["name"] == "assistant.mood" && one["line"] == 2)
     );
-    // What a plugin shows isn't missing any more.
+    // A field that a plugin shows is no longer missing.
     folder.write(
         "mood.lua",
         "sf.view(\"reply\", function(reply) return sf.text(sf.json(reply.raw).mood or \"none\") end)\n",
@@ -700,14 +700,14 @@ fn drift_tells_what_is_new_against_a_baseline() {
         !told.contains("\"assistant.message[message].content[text].text\"") || told.contains("whatever"),
         "{told}"
     );
-    // A plugin that fails shows nothing, which is told.
+    // A failing plugin shows nothing, and the failure is reported.
     folder.write("mood.lua", FAILING);
     let outcome = folder.run("golden drift new.ndjson --plugin mood.lua");
     assert_eq!(
         (outcome.code, outcome.stderr.lines().next()),
         (Some(0), Some("warning[plugin]: mood failed while formatting reply (line 1)"))
     );
-    // Lines of an agent that gives them no type have fields, too.
+    // An agent whose lines have no type has fields as well.
     folder.write("acme.ndjson", "{\"say\":\"hi\",\"mood\":\"fine\"}\n");
     folder.write(
         "acme.lua",
@@ -731,7 +731,7 @@ fn drift_tells_what_is_new_against_a_baseline() {
         assert_eq!(outcome.code, Some(2));
         assert_eq!(outcome.stderr, format!("streamfmt: {told}; recreate it with --write-baseline\n"));
     }
-    // What is no recording is never fine by accident.
+    // A file that isn't a recording never passes by accident.
     folder.write("notes.txt", "no\nevents\n");
     let complaint = "streamfmt: notes.txt: no line is an event of a known agent\n";
     folder.run("golden drift notes.txt").expect(5, complaint);

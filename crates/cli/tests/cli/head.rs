@@ -1,11 +1,11 @@
-//! Pages whose answer and totals come first, though they are known last.
+//! Pages with the answer and the totals at the top, though they are known last.
 
 #[cfg(target_os = "linux")]
 use std::process::Stdio;
 
 use crate::program::{Folder, SESSION, reply};
 
-/// A session that is too long to be held in memory.
+/// A session that is too long to hold in memory.
 fn long_session() -> String {
     let long = |number| reply(number).replace("reply number", &"many words ".repeat(100));
     let replies: String = (0..400).map(long).collect();

@@ -1,4 +1,4 @@
-//! Where the bytes may come from.
+//! Inputs: files, pipes, folders, compressed data.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -22,7 +22,7 @@ fn files_pipes_and_standard_input_say_the_same() {
     assert_eq!(String::from_utf8(output.stdout).unwrap(), file);
 }
 
-/// A history line that says something.
+/// A history line with a message.
 fn said(number: usize, agent: &str) -> String {
     let uuid = format!("{agent}{number:08}-0000-4000-8000-000000000000");
     let sidechain =
@@ -46,12 +46,12 @@ fn a_large_file_whose_lines_are_read_ahead_says_what_it_says_on_one_thread() {
     let folder = Folder::with(&[("silent.lua", "")]);
     std::fs::create_dir_all(folder.path("s/subagents")).unwrap();
     folder.write(&format!("s/subagents/{agent}.meta.json"), beside(".meta.json"));
-    // So long that what it tells doesn't fit in one batch.
+    // Long enough that its items don't fit in one batch.
     folder.write(&format!("s/subagents/{agent}.jsonl"), beside(".jsonl") + &many("a4c19e07b25d83f61"));
-    // The last line has no end.
+    // The last line is incomplete.
     folder.write("s.jsonl", many("") + damage + &history + &said(6_000, ""));
     for arguments in ["--to items s.jsonl", "--to text --profile full s.jsonl"] {
-        // There is no room for the stack of a second thread.
+        // There is no room for a second thread's stack.
         let mut alone = folder.command(&format!("--report --summary slowly.md {arguments}"));
         let slowly: Outcome = alone.env("RUST_MIN_STACK", "9223372036854771712").output().unwrap().into();
         assert_eq!(slowly.code, Some(0), "{}", slowly.stderr);
@@ -112,7 +112,7 @@ fn a_session_file_of_a_sub_agent_is_shown_inside_of_the_call_that_started_it() {
     let folder = Folder::with(&[
         (&names[0], &parent),
         (&names[1], &(begin(IDS[1], &of_parent) + &reply("35 lines."))),
-        // That of another session, which is named like the others.
+        // A file of another session with a similar name.
         (&names[2], &(begin(IDS[2], "") + &reply("Nothing to do with it."))),
     ]);
     let text = folder.run(&names[0]).expect(0, "").stdout;
@@ -120,7 +120,7 @@ fn a_session_file_of_a_sub_agent_is_shown_inside_of_the_call_that_started_it() {
         ["● ① spawn_agent Count.", "\n ①│   35 lines.", "\n  All is counted."].map(|part| text.find(part));
     assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{text}");
     assert!(!text.contains("Nothing to do with it."), "{text}");
-    // Read by itself it is a session like any other.
+    // Read on its own, it is an ordinary session.
     let own = folder.run(&names[1]).expect(0, "").stdout;
     assert!(own.contains("\n  35 lines."), "{own}");
 }
@@ -130,10 +130,10 @@ fn a_stream_shows_no_file_of_a_sub_agent() {
     let call = r#"{"type":"assistant","message":{"id":"m","role":"assistant","content":[{"type":"tool_use","id":"t","name":"Task","input":{"prompt":"Count."}}]},"session_id":"s-1","uuid":"u"}"#;
     let file = r#"{"type":"user","message":{"role":"user","content":"Count."},"sessionId":"s-1","agentId":"a","isSidechain":true,"uuid":"v"}"#;
     let folder = Folder::with(&[("stream.jsonl", call), ("agent-a.jsonl", file)]);
-    // It has all of it within.
+    // A stream contains the sub-agent's lines itself.
     let text = folder.run("stream.jsonl").expect(0, "").stdout;
     assert!(text.contains("● ① Task") && !text.contains("› Count."), "{text}");
-    // A history has not.
+    // A history doesn't.
     folder.write("history.jsonl", call.replace("session_id", "sessionId"));
     let text = folder.run("history.jsonl").expect(0, "").stdout;
     assert!(text.contains("①│ › Count."), "{text}");
@@ -221,7 +221,7 @@ fn a_stream_of_an_unknown_agent_passes_through_and_is_no_success() {
     }
 }
 
-/// Qwen Code's lines have the form of Claude Code's: only the first one gives it away.
+/// Qwen Code's lines look like Claude Code's: only the first one gives it away.
 #[test]
 fn an_agent_that_speaks_like_another_is_recognized_by_its_first_line() {
     let folder = Folder::new();
@@ -242,7 +242,7 @@ fn a_stream_that_stops_before_its_result_is_an_error_and_a_history_is_not() {
         assert!(folder.pipe(options, &cut).expect(0, "").stdout.ends_with(shown), "{options}");
     }
     folder.pipe("--fail", &cut).expect(1, "");
-    // Whatever line is last, a run that the user interrupted reads so.
+    // Whatever the last line is, a run that the user interrupted ends as interrupted.
     let interrupt = r#"{"type":"user","session_id":"s","message":{"role":"user","content":[{"type":"text","text":"[Request interrupted by user]"}]}}"#;
     let idle = r#"{"type":"system","subtype":"session_state_changed","state":"idle","session_id":"s"}"#;
     let interrupted = format!("{cut}{interrupt}\n{idle}\n");
@@ -311,7 +311,7 @@ fn ctrl_c_ends_the_wait_for_a_writer_of_a_named_pipe() {
 #[test]
 fn ctrl_c_lets_the_writer_finish_and_is_told_by_the_exit_code() {
     let folder = Folder::new();
-    // The writer has a second. A test that doesn't get the processor for so long proves nothing.
+    // The writer has a second to finish. If the test doesn't get the processor for that long, it tries again.
     for _ in 0..20 {
         let mut child = folder.command("").stdin(Stdio::piped()).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
@@ -351,7 +351,7 @@ fn a_missing_file_that_is_called_much_like_a_command_is_told_so() {
     ] {
         folder.run(arguments).expect(2, &format!("streamfmt: {told}"));
     }
-    // Further files are told, too, unless they are what the command was to get.
+    // Further missing files are reported as well, unless they are arguments of the mistyped command.
     let told = "streamfmt: no.jsonl: no such file or directory\n\
                 streamfmt: man: no such file or directory (the command \"man\" must come before all options and files)\n";
     folder.run("no.jsonl man").expect(2, told);
@@ -400,7 +400,7 @@ fn bare_records_are_read_if_the_user_says_so() {
         .collect();
     assert_eq!(kinds, ["unknown", "record", "unknown", "record"]);
     assert!(items.contains(r#""value":{"type":"project","name":"Shop"}"#), "{items}");
-    // Nothing but the option says that they are meant.
+    // Only with the option are these lines known.
     assert_eq!(folder.pipe("--fail", lines).code, Some(1));
 }
 
@@ -416,7 +416,7 @@ fn archives_and_utf_16_say_what_their_content_says() {
     let plain = folder.run("s.jsonl").expect(0, "").stdout;
     let utf16: Vec<u8> =
         "\u{feff}".encode_utf16().chain(SESSION.encode_utf16()).flat_map(u16::to_le_bytes).collect();
-    // So large that it is read ahead, compressed as well.
+    // Large enough to be read ahead, even when compressed.
     let random = |at: u64| format!("{:016x}", (at + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (at << 7));
     let line = |number: u64| (0..64).map(|at| random(number * 64 + at)).collect::<String>();
     let noise: String =

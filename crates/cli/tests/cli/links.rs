@@ -1,11 +1,11 @@
-//! Symbolic links at the end of the paths of outputs.
+//! Symbolic links as the last component of output paths.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, lchown, symlink};
 
 use crate::program::{Folder, SESSION, skip};
 
-/// The owner of no file here.
+/// A user who owns no file here.
 const STRANGER: u32 = 65_534;
 
 #[test]
@@ -23,7 +23,7 @@ fn another_users_link_in_a_shared_folder_is_not_followed() {
     if plant("planted", "mine").is_err() || plant("folder", "pages").is_err() {
         return skip("only root can give a link to another user");
     }
-    // A link of one's own that leads to another's is one, too.
+    // The user's own link is refused as well if it leads to another user's link.
     symlink(shared.join("planted"), folder.path("own")).unwrap();
     for options in [
         "-o shared/planted",
@@ -38,7 +38,7 @@ fn another_users_link_in_a_shared_folder_is_not_followed() {
         assert_eq!(folder.read("mine"), "kept", "{options}");
     }
     assert_eq!(fs::read_dir(folder.path("pages")).unwrap().count(), 1);
-    // Everything else is followed: links of one's own, and others' where not everyone may create them.
+    // All other links are followed: the user's own, and those of others in folders where not everyone may create files.
     symlink(folder.path("mine"), shared.join("own")).unwrap();
     for (options, mode) in
         [("-o shared/own", 0o1777), ("-o shared/planted", 0o755), ("-o shared/planted", 0o777)]

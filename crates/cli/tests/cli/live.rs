@@ -1,4 +1,4 @@
-//! What is open, shown on a terminal while it grows: on emulators, in which what was written can be read as a user sees it.
+//! Live display on a terminal: the tests read the output on emulators, as a user sees it.
 
 #[path = "live/emulator.rs"]
 mod emulator;

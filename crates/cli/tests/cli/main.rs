@@ -1,4 +1,4 @@
-//! The program as a whole: its arguments, its exit codes, its files.
+//! The program as a whole: its arguments, exit codes and files.
 
 #![expect(clippy::unwrap_used, reason = "what a test can't do fails it")]
 

@@ -1,8 +1,7 @@
 //! All messages of the program in one file, `tests/messages.txt`, so that they can be read in a row.
 //!
-//! First come commands with what they print to standard error and, where that is a message, to standard output. Then
-//! come the messages in the sources of program and host that none of these commands prints. A message that is new or
-//! worded differently fails the test; `STREAMFMT_BLESS=1` accepts it.
+//! First come commands with their standard error and, if it is a message, their standard output. Then come the messages in the sources of
+//! the program and the host that none of these commands prints. A new or reworded message fails the test; `STREAMFMT_BLESS=1` accepts it.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -15,7 +14,7 @@ const LIST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/messages.txt");
 
 const REPLY: &str = "{\"type\":\"assistant\",\"message\":{\"id\":\"m-1\",\"role\":\"assistant\",\"content\":[{\"type\":\"text\",\"text\":\"hi\"}]},\"session_id\":\"s-1\"}\n";
 
-/// Files that the commands are about.
+/// Files that the commands read.
 const FILES: [(&str, &str); 12] = [
     ("s.jsonl", REPLY),
     ("notes.txt", "no\nevents\n"),
@@ -116,7 +115,7 @@ fn all_messages_are_in_the_list() {
         let _ = writeln!(printed, "(exit code {})\n", outcome.code.unwrap_or(-1));
     }
     let own = folder.path("x").parent().unwrap().to_string_lossy().into_owned();
-    // Agents name the folders of their sessions after the project's, with dashes.
+    // Agents name the folders of their sessions after the project's folder, with dashes.
     let dashed = own.replace(|ch: char| !ch.is_ascii_alphanumeric(), "-");
     let printed = printed.replace(&own, "FOLDER").replace(&dashed, "-FOLDER");
     let mut list = format!("{printed}== other messages\n");
@@ -143,7 +142,7 @@ fn all_messages_are_in_the_list() {
     assert!(list == expected, "the messages are not those of tests/messages.txt; new: {new:#?}");
 }
 
-/// The sources with messages: not the tests, nor the tables that documentation is made of.
+/// The sources with messages, without tests and without the tables from which documentation is generated.
 fn rust_files(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     let mut left = vec![folder.to_owned()];
@@ -183,7 +182,7 @@ fn literals(source: &str) -> Vec<String> {
     found
 }
 
-/// A source in which a literal that goes on in the next line is one line.
+/// A source in which each literal that continues on the next line is on one line.
 fn joined(source: &str) -> String {
     let mut text = String::new();
     let mut goes_on = false;
@@ -198,7 +197,7 @@ fn joined(source: &str) -> String {
     text
 }
 
-/// Whether a literal has words for people.
+/// Whether a literal is prose.
 fn is_prose(text: &str) -> bool {
     let is_word = |word: &&str| word.len() > 1 && word.bytes().all(|byte| byte.is_ascii_lowercase());
     let is_of_machines =
@@ -206,7 +205,7 @@ fn is_prose(text: &str) -> bool {
     text.split_whitespace().filter(is_word).count() > 1 && !text.contains("function(") && !is_of_machines
 }
 
-/// Whether a line that was printed is made of this format string.
+/// Whether a printed line could come from this format string.
 fn is_printed(format: &str, printed: &str) -> bool {
     let mut parts = Vec::new();
     let mut rest = format;

@@ -1,4 +1,4 @@
-//! Native plugins: what loads one, what it can do, and what it costs if it misbehaves.
+//! Native plugins: how they are loaded, what they can do, and what happens if they misbehave.
 
 use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
 use std::fs::{self, Permissions};
@@ -39,7 +39,7 @@ pub(crate) fn compile(source: &str, defines: &[&str], out: &Path) {
     assert!(compiled.status.success(), "{command:?}: {}", String::from_utf8_lossy(&compiled.stderr));
 }
 
-/// A folder with the session and a library of a plugin.
+/// A folder with the session and a plugin's library.
 fn folder_with(source: &str, defines: &[&str], library: &str) -> Folder {
     let folder = Folder::with(&[("s.jsonl", SESSION)]);
     compile(source, defines, &folder.path(library));
@@ -56,7 +56,7 @@ fn hostile(kind: &str) -> Folder {
     folder_with("crates/cli/tests/native/hostile.c", &[&define, major], "libhostile.so")
 }
 
-/// What is written without a plugin.
+/// The output without a plugin.
 fn plain() -> &'static str {
     static PLAIN: OnceLock<String> = OnceLock::new();
     PLAIN.get_or_init(|| Folder::with(&[("s.jsonl", SESSION)]).run("s.jsonl").expect(0, "").stdout)
@@ -104,7 +104,7 @@ fn scripts_and_native_plugins_are_one_chain() {
     assert!(explained.lines().any(is_named), "{explained}");
 }
 
-/// What a misbehaving plugin is reported with, and that its items are shown as without it.
+/// Checks how a misbehaving plugin is reported, and that its items are shown as without it.
 #[track_caller]
 fn costs_its_own_words_only(kind: &str, doing: &str, reason: &str, more: &str) {
     let folder = hostile(kind);
@@ -290,7 +290,7 @@ fn an_installed_native_plugin_is_what_was_installed() {
     assert!(used.stdout.contains("SHOUTED"), "{used:?}");
     assert!(used.stderr.contains("shout: {\"word\":\"y\"}"), "options reach it: {used:?}");
 
-    // A byte more, and it isn't what was installed.
+    // With one more byte, it isn't the installed file any more.
     let library = folder.path(&format!("{DATA}/lib/libshout.so"));
     let mut bytes = fs::read(&library).unwrap();
     bytes.push(0);
@@ -301,7 +301,7 @@ fn an_installed_native_plugin_is_what_was_installed() {
     assert!(!changed.stdout.contains("SHOUTED"), "{changed:?}");
 }
 
-/// Runs the program in the folder `repo` of `folder`. Gives the system calls that name files, and what was written.
+/// Runs the program in the folder `repo` of `folder`. Returns the system calls that name files, and the output.
 fn traced(folder: &Folder, repo: &str, arguments: &str) -> (String, String) {
     let mut command = Command::new("strace");
     command.args(["-f", "-qq", "-y", "-e", "trace=open,openat,openat2,memfd_create,execve,mmap", "-o"]);
@@ -322,7 +322,7 @@ fn nothing_that_is_only_read_leads_to_native_code() {
     folder.run("plugin add --native shout").expect(0, "");
     let library = fs::read(folder.path("shout/lib/libshout.so")).unwrap();
     let manifest = folder.read("shout/plugin.toml");
-    // Each file of a repository names native code, by each way to name it: by the name of an installed plugin, by a folder, by a library.
+    // Each file of a repository names native code in every possible way: by an installed plugin's name, by a folder, by a library.
     let ways = ["shout", "./shout", "./shout/lib/libshout.so"];
     let mut repos = Vec::new();
     for (at, way) in ways.iter().enumerate() {
@@ -379,13 +379,13 @@ fn nothing_that_is_only_read_leads_to_native_code() {
     let (_, told) = traced(&folder, "case-0", "plugin test shout");
     let skipped = "shout is a native plugin, which is loaded only with --native";
     assert!(told.contains("skipped ") && told.contains(skipped), "{told}");
-    // A library that is loaded is seen.
+    // The trace does show a library that is loaded.
     let (trace, told) = traced(&folder, "case-0", "s.jsonl --plugin shout/lib/libshout.so");
     assert!(trace.contains("memfd_create") && told.contains("SHOUTED"), "{told}");
     assert!(trace.contains("PROT_EXEC") && trace.contains("case-0/shout/lib/libshout.so"), "{trace}");
 }
 
-/// However a file changes while the program reads it: what is loaded has the hash that was installed, or nothing is loaded.
+/// However a file changes while the program reads it, the loaded library has the installed hash, or nothing is loaded.
 #[test]
 fn an_installed_library_that_is_swapped_all_the_time_is_itself_or_refused() {
     let folder = installable();
@@ -406,7 +406,7 @@ fn an_installed_library_that_is_swapped_all_the_time_is_itself_or_refused() {
         loaded.min(outcomes.len() - loaded) >= 5
     };
     thread::scope(|scope| {
-        // Each in turn takes the place of the library, as another file, or in the file that is there.
+        // Replace the library with each file in turn, by a rename or in place.
         scope.spawn(|| {
             let next = folder.path("next.so");
             let libraries = [fs::read(&evil).unwrap(), fs::read(&good).unwrap()];
@@ -433,7 +433,7 @@ fn an_installed_library_that_is_swapped_all_the_time_is_itself_or_refused() {
 
 #[test]
 fn a_file_that_is_swapped_after_the_check_is_not_loaded() {
-    // What was checked is in memory before anything is loaded: the file may be gone by then, and what lies there instead is not opened.
+    // The checked bytes are in memory before anything is loaded: the file may be gone by then, and a replacement isn't opened.
     let folder = shout();
     let text = folder.run("s.jsonl --plugin libshout.so").expect(0, "").stdout;
     if !has_program("strace") {
@@ -489,7 +489,7 @@ fn the_plugin_in_c_of_the_page_works() {
     assert!(text.ends_with("\n  2 commands\n"), "{text}");
 }
 
-/// Copies the plain files of an example, and of its tests.
+/// Copies the regular files of an example and of its tests.
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
@@ -514,7 +514,7 @@ fn the_examples_build_and_their_cases_pass() {
     command.args(["build", "-q", "--offline", "-p", "streamfmt-sql", "--message-format", "json"]);
     let built = command.current_dir(root()).output().unwrap();
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-    // Cargo says where the library is.
+    // Cargo prints the library's path.
     let messages = String::from_utf8(built.stdout).unwrap();
     let name = format!("{DLL_PREFIX}sql{DLL_SUFFIX}");
     let library = messages.split('"').find(|text| text.ends_with(&format!("/{name}"))).unwrap();

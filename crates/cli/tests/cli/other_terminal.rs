@@ -1,4 +1,4 @@
-//! A terminal that isn't the one of the program's session, such as the pty of a program that records.
+//! A terminal other than the session's own, such as the pty of a recording program.
 
 use std::fs::File;
 use std::io::Write;
@@ -18,14 +18,14 @@ fn what_is_open_is_shown_there_too() {
     let file = |end: std::os::fd::BorrowedFd<'_>| File::from(end.try_clone_to_owned().unwrap());
     let terminal = file(pts.as_fd());
     let before = rustix::termios::tcgetattr(&terminal).unwrap().local_modes;
-    // No session is begun for it, so it has no foreground either.
+    // No session is started on it, so it has no foreground process group either.
     let mut command = folder.command("");
     command.env("TERM", "xterm-256color").stdin(Stdio::piped()).stdout(terminal.try_clone().unwrap());
     let mut child = command.spawn().unwrap();
     let mut screen = Reader::new(file(pty.as_fd()));
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(CALL.as_bytes()).unwrap();
-    // Finished text alone would not hold a call that has no result yet.
+    // Plain output would hold back a call without a result.
     screen.until(|seen| contains(seen, "cargo"));
     drop(stdin);
     assert!(child.wait().unwrap().success());

@@ -1,4 +1,4 @@
-//! Where the text may go.
+//! Where the text output may go.
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
@@ -53,7 +53,7 @@ fn a_link_to_the_output_stays_a_link() {
     folder.run("s.jsonl -o link.txt").expect(0, "");
     assert!(folder.path("link.txt").is_symlink());
     assert!(folder.read("real.txt").contains("First reply."));
-    // Also one to a file that doesn't exist yet.
+    // Also a link to a file that doesn't exist yet.
     std::fs::remove_file(folder.path("real.txt")).unwrap();
     folder.run("s.jsonl -o link.txt").expect(0, "");
     assert!(folder.path("link.txt").is_symlink() && folder.read("real.txt").contains("First reply."));
@@ -70,7 +70,7 @@ fn a_tail_is_the_end_of_the_text_from_the_start_of_a_line() {
         assert!(tail.chars().count() <= characters && whole.ends_with(&tail));
         let before = &whole[..whole.len() - tail.len()];
         assert!(before.is_empty() || before.ends_with('\n'));
-        // One more line would be too long.
+        // With one more line it would be too long.
         let line = before.lines().next_back().map_or(usize::MAX / 2, |line| line.chars().count() + 1);
         assert!(tail.chars().count() + line > characters);
     }
@@ -188,7 +188,7 @@ fn several_files_are_no_single_page() {
     assert!(told.contains("name a folder for them with -o DIR"), "{told}");
 }
 
-/// What is in the folder after a signal came while a file was being written, and what the file says.
+/// The files in the folder after a signal while a file was being written, and the file's content.
 #[cfg(unix)]
 fn after_a_signal(signal: Signal) -> (Vec<String>, String) {
     use std::io::Write;
@@ -222,8 +222,8 @@ fn a_signal_ends_a_file_in_an_orderly_way() {
 fn a_signal_amid_a_file_leaves_the_output_as_it_was() {
     let folder = Folder::with(&[("s.jsonl", SESSION), ("pages/index.html", "before")]);
     folder.write("long.jsonl", (0..100).map(reply).collect::<String>());
-    // A hole that takes minutes to read. No signal finds the program at its end, however late it comes; and as it is one long line, of
-    // which little is read, the end after a signal takes a moment only.
+    // A hole that takes minutes to read, so that no signal arrives after the end, however late it is sent. It is one long line, of which
+    // only a little is read, so the program still ends quickly after a signal.
     std::fs::OpenOptions::new()
         .write(true)
         .open(folder.path("long.jsonl"))
@@ -260,7 +260,7 @@ fn a_signal_amid_a_file_leaves_the_output_as_it_was() {
 #[test]
 fn a_signal_between_two_inputs_leaves_the_output_as_it_was() {
     let folder = Folder::with(&[("s.jsonl", SESSION), ("out", "before")]);
-    // The end of a pipe can't be known, so the first input is as whole as it can be.
+    // A pipe's length is unknown, so the first input is as complete as it can be.
     let mut running = Running::start(&folder, "- s.jsonl -o out");
     running.feed(&reply(1));
     let text = || draft(running.id(), &folder).and_then(|path| std::fs::read_to_string(path).ok());
@@ -325,7 +325,7 @@ fn text_of_a_damaged_input_replaces_no_text() {
     folder.run(arguments).expect(2, &format!("{damaged}{}", kept("beside")));
     assert_eq!((folder.read("out").is_empty(), &*folder.read("beside")), (false, "before"));
 
-    // Of several pages, the others are written.
+    // The other pages are written.
     std::fs::create_dir(folder.path("pages")).unwrap();
     for name in ["cut", "s", "index"] {
         folder.write(&format!("pages/{name}.html"), "before");
@@ -368,7 +368,7 @@ fn a_second_signal_ends_a_program_that_hangs_in_a_write() {
             std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default()
         };
         let pipe = child.stdout.as_ref().unwrap();
-        // Nobody reads the pipe, so a full one holds the program. What is written in parts may leave a little room.
+        // Nobody reads the pipe, so the program blocks once it is full. Writing in parts may leave a little room.
         until(
             || "a full pipe".to_owned(),
             || rustix::io::ioctl_fionread(pipe).is_ok_and(|full| full > 60_000),

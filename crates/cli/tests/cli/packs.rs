@@ -1,10 +1,10 @@
-//! Plugins as things that are made, tried, installed and given away.
+//! Plugin packs: creating, testing, installing and sharing them.
 
 use std::fs;
 
 use crate::program::{Folder, SESSION};
 
-/// Where installed plugins lie.
+/// The folder of installed plugins.
 const PLUGINS: &str = "home/.local/share/streamfmt/plugins";
 
 #[test]
@@ -147,7 +147,7 @@ fn what_is_added_can_be_listed_shown_and_removed() {
     assert!(!folder.path(PLUGINS).join("demo").exists());
 }
 
-/// A plugin with a profile: the files of both.
+/// The files of a plugin with a profile.
 fn with_profile(plugin: &str, profile: &str, text: &str) -> [(String, String); 3] {
     [
         (format!("{plugin}/plugin.toml"), format!("name = \"{plugin}\"\napi = 1\n")),
@@ -221,7 +221,7 @@ fn a_profile_of_any_installed_plugin_can_be_chosen_by_its_name() {
     let row = "* one             lua  installed  one/profiles/short.toml";
     assert!(used.lines().any(|line| line == row) || used.contains("* one "), "{used}");
 
-    // A name that two have is nobody's, unless something says whose is meant.
+    // A name defined by two plugins is ambiguous unless something selects one.
     add("two", &with_profile("two", "short", "layout.margin = 9\n"));
     let told = "streamfmt: --profile: several plugins define the profile \"short\": one, two (--plugin one chooses that \
                 one's, and so does plugins = [\"one\"] outside of a profile)\n";
@@ -234,7 +234,7 @@ fn a_profile_of_any_installed_plugin_can_be_chosen_by_its_name() {
     let shown = folder.run("--profile short s.jsonl").expect(0, "").stdout;
     assert!(shown.contains("         Second reply."), "{shown}");
 
-    // What the user calls so goes before what a plugin brings along.
+    // The user's own profile takes precedence over a plugin's.
     folder.write("home/.config/streamfmt/config.toml", "[profile.short]\nlayout.margin = 5\n");
     let shown = folder.run("--profile short s.jsonl").expect(0, "").stdout;
     assert!(shown.contains("\n     Second reply."), "{shown}");
@@ -322,7 +322,7 @@ fn a_lua_file_is_installed_and_found_by_its_name() {
     assert!(String::from_utf8(outcome.stderr).unwrap().starts_with(told));
     folder.run("plugin remove loud").expect(0, "");
 
-    // One's own may be a lone file, too.
+    // The user's own plugin may be a single file as well.
     folder.write("home/.config/streamfmt/plugins/loud.lua", loud);
     let text = folder.run("--plugin loud s.jsonl").expect(0, "").stdout;
     assert!(text.contains("FIRST REPLY."), "{text}");

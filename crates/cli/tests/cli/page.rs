@@ -1,8 +1,8 @@
-//! Pages of the documentation whose commands are run: what they show is what comes out.
+//! Runs the commands of documentation pages and compares their output with what the page shows.
 //!
-//! A fence with a file's name after its language is a file, which is written where the page has come to. A fence `console` holds
-//! commands after `$ `, each with what it tells on both outputs and, if it isn't 0, `(exit code N)`. An ellipsis at the end
-//! of a line stands for the rest of it, one that has a line of its own for any lines.
+//! A fence with a file name after its language is a file, which is written to the page's current folder. A fence `console` holds commands
+//! after `$ `, each with its output on both streams and, if it isn't 0, `(exit code N)`. An ellipsis at the end of a line matches the rest
+//! of the line; on a line of its own it matches any lines.
 
 use std::fmt::Write;
 use std::fs;
@@ -23,7 +23,7 @@ pub(crate) fn blocks(page: &str) -> Vec<(&str, Vec<&str>)> {
     blocks
 }
 
-/// Does what a page says, in a folder, and says how many commands that were.
+/// Follows a page's instructions in a folder. Returns the number of commands.
 pub(crate) fn follow(page: &str, folder: &Folder) -> usize {
     let mut place = folder.path("");
     let mut commands = 0;
@@ -61,13 +61,13 @@ pub(crate) fn follow(page: &str, folder: &Folder) -> usize {
     commands
 }
 
-/// What a command tells in a terminal, on both outputs, and its exit code if it isn't 0.
+/// The output of a command in a terminal, on both streams, with its exit code if that isn't 0.
 fn run(folder: &Folder, place: &Path, arguments: &str) -> String {
     let (mut reader, writer) = pipe().unwrap();
     let mut command = folder.command(arguments);
     command.current_dir(place).stderr(writer.try_clone().unwrap()).stdout(writer);
     let mut child = command.spawn().unwrap();
-    // It holds the ends that are written to; the program has its own.
+    // The command holds the writing ends; the program has its own.
     drop(command);
     let mut told = String::new();
     reader.read_to_string(&mut told).unwrap();
@@ -78,7 +78,7 @@ fn run(folder: &Folder, place: &Path, arguments: &str) -> String {
     told
 }
 
-/// Whether lines are those that are shown, where an ellipsis stands for others.
+/// Whether lines match the shown ones, where an ellipsis matches others.
 fn fits(shown: &[&str], told: &[&str]) -> bool {
     match shown.split_first() {
         None => told.is_empty(),

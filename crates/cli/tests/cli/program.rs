@@ -1,4 +1,4 @@
-//! Runs the program in a folder of its own.
+//! Runs the program in a temporary folder.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -17,7 +17,7 @@ use tempfile::TempDir;
 #[cfg(unix)]
 pub(crate) use rustix::process::Signal;
 
-/// A short session that went well.
+/// A short session that succeeded.
 pub(crate) const SESSION: &str = r#"{"type":"system","subtype":"init","session_id":"s-1","model":"model-1","cwd":"/home/dev/shop","tools":[],"uuid":"u-1"}
 {"type":"assistant","message":{"id":"m-1","role":"assistant","content":[{"type":"text","text":"First reply."}]},"session_id":"s-1","uuid":"u-2"}
 {"type":"assistant","message":{"id":"m-2","role":"assistant","content":[{"type":"text","text":"Second reply."}]},"session_id":"s-1","uuid":"u-3"}
@@ -37,7 +37,7 @@ pub(crate) fn reply(number: usize) -> String {
     )
 }
 
-/// A folder to run the program in. It goes away with the test.
+/// A folder to run the program in, removed at the end of the test.
 pub(crate) struct Folder(TempDir);
 
 impl Folder {
@@ -47,8 +47,8 @@ impl Folder {
         Self(TempDir::with_prefix("streamfmt-").unwrap())
     }
 
-    /// A folder whose files can be run as programs. The one for temporary files may forbid that (`noexec`); the one for the
-    /// tests' own programs can't.
+    /// A folder whose files can be executed. The system's folder for temporary files may forbid that (`noexec`); the folder of the test
+    /// programs can't.
     #[cfg(unix)]
     pub(crate) fn for_programs() -> Self {
         static CAN_RUN: LazyLock<bool> = LazyLock::new(|| {
@@ -80,8 +80,8 @@ impl Folder {
         fs::write(path, text).unwrap();
     }
 
-    /// Writes a program, by another process: a child that any thread of this one starts would inherit the open file, and
-    /// nothing that is open for writing can be run ("text file busy").
+    /// Writes a program from another process: a child started by any thread of this one would inherit the open file, and a file that is
+    /// open for writing can't be executed ("text file busy").
     #[cfg(unix)]
     pub(crate) fn write_program(&self, name: &str, text: &str) {
         let path = self.path(name);
@@ -93,7 +93,7 @@ impl Folder {
         assert!(child.wait().unwrap().success());
     }
 
-    /// Gives a file a new content at once: no reader finds half of it, however slow the machine is.
+    /// Replaces a file's content atomically: no reader finds half of it, however slow the machine is.
     pub(crate) fn replace(&self, name: &str, text: impl AsRef<[u8]>) {
         self.write("new", text);
         fs::rename(self.path("new"), self.path(name)).unwrap();
@@ -108,7 +108,7 @@ impl Folder {
         fs::read_to_string(self.path(name)).unwrap()
     }
 
-    /// Waits until a file holds a text.
+    /// Waits until a file contains a text.
     #[track_caller]
     pub(crate) fn until_written(&self, name: &str, text: &str) {
         let read = || fs::read(self.path(name)).unwrap_or_default();
@@ -116,12 +116,12 @@ impl Folder {
         until(what, || contains(&read(), text));
     }
 
-    /// Names of all files in it.
+    /// The names of all files in it.
     pub(crate) fn names(&self) -> Vec<String> {
         self.names_in("")
     }
 
-    /// Names of all files in a folder in it.
+    /// The names of all files in one of its subfolders.
     pub(crate) fn names_in(&self, name: &str) -> Vec<String> {
         let entries = fs::read_dir(self.path(name)).unwrap();
         let mut names: Vec<_> =
@@ -133,7 +133,7 @@ impl Folder {
     pub(crate) fn command(&self, arguments: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_streamfmt"));
         command.args(arguments.split_whitespace()).current_dir(self.0.path()).env_clear();
-        // What the user of the machine has set up is no concern of a test.
+        // Tests don't depend on the configuration of whoever runs them.
         command.env("HOME", self.path("home"));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
@@ -156,8 +156,8 @@ impl Folder {
     }
 }
 
-/// Lets this process end at signals that whoever started the tests may have set to be ignored, as `nohup` does and a shell
-/// with what it runs in the background. An ignored signal would be inherited by every program that a test starts.
+/// Restores the default action of signals that the parent of the tests may have ignored, as `nohup` does and a shell for background jobs.
+/// Every program started by a test would inherit an ignored signal.
 #[cfg(unix)]
 fn hear_signals() {
     static ONCE: Once = Once::new();
@@ -169,8 +169,8 @@ fn hear_signals() {
     });
 }
 
-/// Reports that the test which asks can't run here. It is printed past the harness, which hides what a passing test prints;
-/// `.ci/run` counts these lines.
+/// Reports that the calling test can't run here. The line bypasses the harness, which hides the output of passing tests; `.ci/run` counts
+/// these lines.
 pub(crate) fn skip(why: &str) {
     let thread = thread::current();
     let message = format!("SKIPPED {}: {why}\n", thread.name().unwrap_or_default());
@@ -187,13 +187,13 @@ pub(crate) fn has_program(name: &str) -> bool {
     is_there
 }
 
-/// What a run of the program left.
+/// The result of a run of the program.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
-    /// The session of an agent and where its output was kept, by the last lines on standard error, which aren't part of `stderr` then.
+    /// The agent's session and the place of its output, from the last lines on standard error. They are removed from `stderr`.
     #[cfg_attr(not(unix), expect(dead_code, reason = "agents are run on Unix alone"))]
     pub(crate) session: Option<String>,
     #[cfg_attr(not(unix), expect(dead_code, reason = "agents are run on Unix alone"))]
@@ -229,11 +229,10 @@ impl Outcome {
     }
 }
 
-/// How long something may take that comes at once on a machine with nothing else to do.
+/// A timeout for something that takes no time on an idle machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Waits until `condition` holds. This is for what nothing reports, such as the content of a file; output is waited for
-/// by [`Reader`].
+/// Waits until `condition` holds. This is for state without notification, such as the content of a file; use [`Reader`] to wait for output.
 #[track_caller]
 pub(crate) fn until(what: impl Fn() -> String, mut condition: impl FnMut() -> bool) {
     let begun = Instant::now();
@@ -243,7 +242,7 @@ pub(crate) fn until(what: impl Fn() -> String, mut condition: impl FnMut() -> bo
     }
 }
 
-/// Reads a pipe or a terminal as its output comes.
+/// Reads a pipe or a terminal as its output arrives.
 pub(crate) struct Reader {
     pieces: Receiver<Vec<u8>>,
     seen: Vec<u8>,
@@ -263,13 +262,13 @@ impl Reader {
         Self { pieces, seen: Vec::new() }
     }
 
-    /// Reads a named pipe, once somebody writes to it.
+    /// Reads a named pipe once it has a writer.
     #[cfg(unix)]
     pub(crate) fn of_pipe(path: PathBuf) -> Self {
         Self::new(Pipe { path, file: None })
     }
 
-    /// Waits until what has come is enough.
+    /// Waits until the output so far satisfies the condition.
     #[track_caller]
     pub(crate) fn until(&mut self, is_enough: impl Fn(&[u8]) -> bool) {
         while !is_enough(&self.seen) {
@@ -277,13 +276,13 @@ impl Reader {
         }
     }
 
-    /// Waits until all has come.
+    /// Waits for the end of the output.
     #[track_caller]
     pub(crate) fn until_end(&mut self) {
         while self.wait() {}
     }
 
-    /// Waits for more; `false` is the end.
+    /// Waits for more; returns `false` at the end.
     #[track_caller]
     fn wait(&mut self) -> bool {
         match self.pieces.recv_timeout(PATIENCE) {
@@ -300,7 +299,7 @@ impl Reader {
         &self.seen
     }
 
-    /// Waits for more, so long at most; says whether more has come.
+    /// Waits for more, at most for this time; returns whether there was more.
     pub(crate) fn wait_for(&mut self, time: Duration) -> bool {
         let piece = self.pieces.recv_timeout(time);
         self.seen.extend(piece.iter().flatten());
@@ -308,7 +307,7 @@ impl Reader {
     }
 }
 
-/// A named pipe that is opened by the first who reads from it: whoever does that waits for a writer.
+/// A named pipe that the first reader opens: opening it waits for a writer.
 #[cfg(unix)]
 struct Pipe {
     path: PathBuf,
@@ -326,7 +325,7 @@ impl Read for Pipe {
     }
 }
 
-/// Opens a named pipe for writing, once a program reads from it.
+/// Opens a named pipe for writing once a program reads from it.
 #[cfg(unix)]
 #[track_caller]
 pub(crate) fn open_for_writing(path: &Path) -> fs::File {
@@ -341,12 +340,12 @@ pub(crate) fn open_for_writing(path: &Path) -> fs::File {
             is_read.is_some()
         },
     );
-    // The same without the flag, with which a pipe that is full would be an error.
+    // Reopened without the flag, with which writing to a full pipe would be an error.
     fs::OpenOptions::new().write(true).open(path).unwrap()
 }
 
-/// Whether the program hears of changes of files here. Where it can't, because too many programs watch already or the file
-/// system has no such thing, it looks every now and then and reports that: the test that asks counts as skipped.
+/// Whether the program is notified of file changes here. If it can't be, because too many programs watch already or the file system doesn't
+/// support it, it polls and reports that; the calling test counts as skipped.
 #[cfg(unix)]
 pub(crate) fn can_watch() -> bool {
     static CAN_WATCH: LazyLock<bool> = LazyLock::new(|| {
@@ -362,7 +361,7 @@ pub(crate) fn can_watch() -> bool {
     *CAN_WATCH
 }
 
-/// A count of what a process did, as Linux keeps it; without it the test that asks counts as skipped.
+/// A counter that Linux keeps for a process; without it the calling test counts as skipped.
 #[cfg(target_os = "linux")]
 pub(crate) fn io_count(process: u32, name: &str) -> Option<u64> {
     let counts = fs::read_to_string(format!("/proc/{process}/io")).unwrap_or_default();
@@ -373,20 +372,20 @@ pub(crate) fn io_count(process: u32, name: &str) -> Option<u64> {
     count
 }
 
-/// A path as one word of a shell's command, whatever is in it.
+/// A path as one word of a shell command, whatever it contains.
 pub(crate) fn quoted(path: impl AsRef<Path>) -> String {
     format!("'{}'", path.as_ref().display().to_string().replace('\'', r"'\''"))
 }
 
-/// Whether bytes hold a part.
+/// Whether bytes contain a text.
 pub(crate) fn contains(bytes: &[u8], part: &str) -> bool {
     bytes.windows(part.len()).any(|window| window == part.as_bytes())
 }
 
-/// A program that is running. It ends with the test.
+/// A running program. It ends with the test.
 pub(crate) struct Running<'a> {
     folder: &'a Folder,
-    /// Holds what it reports, in a file.
+    /// Holds its standard error, in a file.
     messages: Folder,
     child: Child,
     stdout: Reader,
@@ -402,7 +401,7 @@ impl<'a> Running<'a> {
         Self::of_silent(folder, command)
     }
 
-    /// The same with the standard input that the command has.
+    /// The same, with the command's own standard input.
     pub(crate) fn of_silent(folder: &'a Folder, mut command: Command) -> Self {
         let messages = Folder::with(&[("stderr", "")]);
         let stderr = fs::File::create(messages.path("stderr")).unwrap();
@@ -411,7 +410,7 @@ impl<'a> Running<'a> {
         Self { folder, messages, child, stdout }
     }
 
-    /// The number of its process.
+    /// Its process id.
     #[cfg(unix)]
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
@@ -446,7 +445,7 @@ impl<'a> Running<'a> {
         self.messages.read("stderr")
     }
 
-    /// Waits until a file in its folder holds a text.
+    /// Waits until a file in its folder contains a text.
     #[track_caller]
     pub(crate) fn until_written(&self, file: &str, text: &str) {
         self.folder.until_written(file, text);
@@ -457,7 +456,7 @@ impl<'a> Running<'a> {
         self.messages.until_written("stderr", message);
     }
 
-    /// Ends it by a signal.
+    /// Ends it with a signal.
     #[cfg(unix)]
     #[track_caller]
     pub(crate) fn end(self, signal: Signal) -> Outcome {
@@ -465,7 +464,7 @@ impl<'a> Running<'a> {
         self.outcome()
     }
 
-    /// Ends its standard input, and so the program.
+    /// Closes its standard input, and so ends the program.
     #[track_caller]
     pub(crate) fn finish(mut self) -> Outcome {
         drop(self.child.stdin.take());
@@ -495,7 +494,7 @@ impl Drop for Running<'_> {
 }
 
 #[cfg(unix)]
-/// The file that a process writes in a folder, or one below it, before it takes the place of an output. It may have no name.
+/// The file in a folder, or one below it, that a process writes before it replaces an output. It may have no name.
 #[cfg(unix)]
 pub(crate) fn draft(process: u32, folder: &Folder) -> Option<PathBuf> {
     let real = folder.path("").canonicalize().unwrap();
@@ -519,7 +518,7 @@ pub(crate) fn send(child: &Child, signal: Signal) {
     rustix::process::kill_process(rustix::process::Pid::from_child(child), signal).unwrap();
 }
 
-/// Whether a file at `path` is readable by its owner alone.
+/// Whether only its owner can read the file at `path`.
 #[cfg(unix)]
 pub(crate) fn is_private(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;

@@ -1,4 +1,4 @@
-//! Where a project's settings may lie, and what it may bring along once it is trusted.
+//! Where a project's settings may be, and which files a trusted project may contribute.
 
 use std::fs;
 use std::process::Command;
@@ -7,7 +7,7 @@ use crate::program::{Folder, Outcome, SESSION};
 
 const RED: &str = "[roles]\nreply = \"red\"\n";
 
-/// A project in a folder with more, in which `run` runs.
+/// A project in a larger folder; `run` runs in the project.
 fn project(files: &[(&str, &str)]) -> Folder {
     let folder =
         Folder::with(&[("project/s.jsonl", SESSION), ("project/.git/HEAD", ""), ("outside.toml", RED)]);
@@ -42,7 +42,7 @@ fn settings_lie_in_either_of_two_places_and_the_nearest_count() {
         run(&both, "config show layout").expect(0, "").stdout,
         "layout.gap = 1\nlayout.margin = 2\nlayout.width = 40\nlayout.glyphs = \"unicode\"\n"
     );
-    // Above the root of a repository nothing is looked for.
+    // The search stops at the root of a repository.
     let above = project(&[]);
     above.write("streamfmt.toml", settings);
     run(&above, "s.jsonl").expect(0, "");
@@ -71,7 +71,7 @@ fn settings_that_are_no_file_of_the_project_are_not_read() {
     symlink("streamfmt.toml", &file).unwrap();
     told("");
     fs::remove_file(&file).unwrap();
-    // No pipe is waited for.
+    // It doesn't wait for a pipe.
     assert!(Command::new("mkfifo").arg(&file).status().unwrap().success());
     told("");
     fs::remove_file(&file).unwrap();
@@ -167,7 +167,7 @@ fn no_project_says_where_sessions_are_served_or_kept() {
     assert!(served.stderr.contains("config.toml:2: serve.bind: expected IP addresses"), "{served:?}");
     assert_eq!((served.code, told(&served.stderr)), (Some(2), expected.to_vec()), "{served:?}");
     assert_eq!(served.stderr.matches("serve.bind: expected").count(), 1, "only one's own is read");
-    // Another key that is one's own names the place as well.
+    // The problem has its place for another user-only key as well.
     folder.write("project/streamfmt.toml", "trusted-paths = ['/**']\n");
     run(&folder, "trust --yes");
     assert_eq!(told(&run(&folder, "s.jsonl").stderr), [format!("streamfmt: streamfmt.toml:1:18: {place}")]);

@@ -1,4 +1,4 @@
-//! Instructions for records, the check of what a model wrote, and the key that shows them as a tree.
+//! Instructions for records, the check of a model's output, and the key that shows records as a tree.
 
 use serde_json::json;
 

@@ -1,11 +1,11 @@
-//! Secrets in what is written.
+//! Secrets in the output.
 
 use streamfmt::settings::profile::BUILT_IN;
 use streamfmt::writers::WRITERS;
 
 use crate::program::Folder;
 
-/// A stream with a secret wherever one may stand.
+/// A stream with a secret in every possible place.
 fn leaky(secret: &str) -> String {
     let long = format!("{}{secret}", "word ".repeat(58));
     let lines = [
@@ -33,7 +33,7 @@ fn leaky(secret: &str) -> String {
 
 #[test]
 fn no_secret_is_left_in_any_format_of_any_profile() {
-    // Put together here, so that no scanner takes it for a leak.
+    // Assembled here, so that no scanner takes it for a leak.
     let secret = format!("ghp_{}", "a1B2".repeat(9));
     let folder = Folder::new();
     folder.write("s.jsonl", leaky(&secret));
@@ -45,7 +45,7 @@ fn no_secret_is_left_in_any_format_of_any_profile() {
                 .run(&format!("s.jsonl --color always --redact --profile {profile} --to {}", writer.name));
             let what = format!("{profile} {}", writer.name);
             assert!(plain.stdout.contains(&secret), "{what}: nothing to mask");
-            // Nothing of it: also not what a cut would leave.
+            // Not even the part that truncation would leave.
             assert!(!masked.stdout.contains("ghp_"), "{what}:\n{}", masked.stdout);
             assert!(masked.stdout.contains("[redacted github-token]"), "{what}");
             assert_eq!(plain.stderr, masked.stderr);
@@ -59,7 +59,7 @@ fn no_secret_is_left_in_any_format_of_any_profile() {
 #[test]
 fn no_home_folder_and_no_address_is_left_in_any_format() {
     let folder = Folder::new();
-    // Below another folder it would be no home.
+    // After another path, it isn't recognized as a home folder.
     let stream = ["/x/", "/home/ada/", "https://x.example/"]
         .into_iter()
         .fold(leaky("/home/dev/shop of dev@shop.example"), |text, before| {
@@ -102,7 +102,7 @@ fn what_is_masked_in_several_places_of_an_item_counts_once() {
             r#"{{"type":"user","message":{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"{id}","content":"one\ntwo"}}]}}}}"#
         )
     };
-    // The results stand far from their calls, whose titles are told again.
+    // The results are far from their calls, so the calls' titles are repeated.
     let calls = [
         call("a", "mail ada@example.org ada@example.org"),
         call("b", "mail bob@example.org"),
@@ -128,7 +128,7 @@ fn a_profile_masks_addresses_and_home_folders() {
 
 #[test]
 fn a_secret_is_masked_as_it_is_read_in_any_format() {
-    // Put together here, so that no scanner takes it for a leak.
+    // Assembled here, so that no scanner takes it for a leak.
     let body = "a1B2".repeat(9);
     let lines = [
         r#"{"type":"assistant","message":{"id":"m1","content":[{"type":"text","text":"The token is ghp\\_BODY, or ghp&#95;BODY, or ghp_**BODY**."}]},"session_id":"s"}"#,

@@ -1,4 +1,4 @@
-//! How logs are rotated and truncated while they are written: the table that `--follow` and `serve` both go through.
+//! How logs are rotated and truncated while they are written: the table that the tests of `--follow` and `serve` share.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use crate::program::{Folder, reply};
 pub(crate) const ROUNDS: usize = 20;
 const EACH: usize = 50;
 
-/// All ways.
+/// All kinds.
 pub(crate) const ROTATIONS: [Rotation; 6] = [
     Rotation::Renamed,
     Rotation::Deleted,
@@ -18,20 +18,20 @@ pub(crate) const ROTATIONS: [Rotation; 6] = [
     Rotation::Switched,
 ];
 
-/// How a log is taken out of its writer's way.
+/// A way to rotate a log.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Rotation {
-    /// It gets another name, and a new one takes its own.
+    /// It is renamed, and a new file takes its name.
     Renamed,
-    /// It is deleted, and a new one takes its name: maybe with its number.
+    /// It is deleted, and a new file takes its name, maybe with the same inode number.
     Deleted,
-    /// The same, but the new one takes its place at once.
+    /// The same, but the new file replaces it atomically.
     Replaced,
-    /// It is cut where it lies.
+    /// It is truncated in place.
     Cut,
-    /// It is copied, cut where it lies, and at once as long again as before.
+    /// It is copied, truncated in place, and at once as long as before.
     WrittenAnew,
-    /// A link is made to lead to another.
+    /// A symbolic link is switched to another file.
     Switched,
 }
 
@@ -59,7 +59,7 @@ impl<'a> RotatedLog<'a> {
         log
     }
 
-    /// The numbers of the replies that are written.
+    /// The numbers of the replies written.
     pub(crate) fn numbers() -> Vec<usize> {
         (0..ROUNDS * EACH).map(|number| 10_000 + number).collect()
     }
@@ -76,7 +76,7 @@ impl<'a> RotatedLog<'a> {
         fs::rename(self.folder.path("next"), self.folder.path("run.jsonl")).unwrap();
     }
 
-    /// Writes all events. `until_shown` waits for a text.
+    /// Writes all events. `until_shown` waits until a text is shown.
     pub(crate) fn write(&self, mut until_shown: impl FnMut(&str)) {
         let folder = self.folder;
         let event = |number: usize| reply(10_000 + number);
@@ -84,7 +84,7 @@ impl<'a> RotatedLog<'a> {
             let first = round * EACH;
             folder.append(&self.name(round), &event(first));
             until_shown(&format!("reply number {}.", 10_000 + first));
-            // The others may still be there to be read when the file is taken away, but where that would lose them.
+            // The others may still be unread when the file is rotated, unless that would lose them.
             for number in first + 1..first + EACH {
                 folder.append(&self.name(round), &event(number));
             }
@@ -118,7 +118,7 @@ impl<'a> RotatedLog<'a> {
                     let next: String = (first + EACH..first + EACH + EACH / 2).map(event).collect();
                     let file = fs::OpenOptions::new().write(true).open(folder.path("run.jsonl")).unwrap();
                     file.set_len(0).unwrap();
-                    // The lines of the round to come are then longer, and shown already.
+                    // The lines of the next round are longer then, and already shown.
                     folder.append("run.jsonl", &next);
                 }
             }

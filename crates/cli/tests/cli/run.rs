@@ -1,4 +1,4 @@
-//! `run`: an agent that is a script, in all the shapes that an agent may have.
+//! `run`: the agent is a script, with every shape that an agent may have.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::agent::{is_running, kill, scripted, until_all_gone, until_gone};
 use crate::program::{Folder, Outcome, Running, SESSION, Signal, is_private, reply, until};
 
-/// Where a folder's runs are kept.
+/// The folder of a home folder's runs.
 pub(crate) const SESSIONS: &str = "home/.local/share/streamfmt/sessions";
 
 /// A folder with agents: scripts, each with the session beside it.
@@ -31,14 +31,14 @@ pub(crate) fn command(folder: &Folder, arguments: &str) -> Command {
     command
 }
 
-/// What is reported of a known agent that wrote nothing that is known of it.
+/// The report about a known agent that wrote no known line.
 pub(crate) const NO_RESULT: &str = "streamfmt: the agent ended without a result\n";
 
 pub(crate) fn run(folder: &Folder, arguments: &str) -> Outcome {
     command(folder, arguments).output().unwrap().into()
 }
 
-/// The files of the only run in a folder with this ending.
+/// The only run's file with this ending.
 pub(crate) fn kept(folder: &Folder, ending: &str) -> PathBuf {
     let names = folder.names_in(SESSIONS);
     let found: Vec<&String> = names.iter().filter(|name| name.ends_with(ending)).collect();
@@ -119,7 +119,7 @@ fn an_agent_gets_the_flags_that_it_lacks() {
         (Some(0), "streamfmt: added --output-format stream-json --verbose\n")
     );
     assert_eq!(folder.read("given"), "--output-format stream-json --verbose -p fix\n");
-    // It would wait for ever for a pipe that is open and silent.
+    // The agent would wait for ever for an open and silent pipe.
     let codex = Running::of(&folder, command(&folder, "run -- ./codex exec fix"));
     codex.until_reported("streamfmt: added --json\n");
     codex.until_written("given", "exec --json fix\n");
@@ -128,7 +128,7 @@ fn an_agent_gets_the_flags_that_it_lacks() {
     assert_eq!(told.stderr, format!("streamfmt: added --output-format stream-json --verbose\n{NO_RESULT}"));
 }
 
-/// How all runs in a folder stand.
+/// The status of each run in a folder.
 pub(crate) fn kept_status(folder: &Folder) -> Vec<Value> {
     let paths = folder.names_in(SESSIONS).into_iter().map(|name| folder.path(SESSIONS).join(name));
     let files = paths.filter(|path| path.extension().is_some_and(|it| it == "json"));
@@ -212,7 +212,7 @@ fn a_silent_agent_ends_soon_after_streamfmt_was_killed_whatever_it_ignores() {
     let begun = Instant::now();
     assert_eq!(running.end(Signal::KILL).code, None);
     until_all_gone(&folder);
-    // Five seconds on a machine with nothing else to do.
+    // Five seconds on an idle machine.
     assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
     assert_eq!(fs::read_to_string(kept(&folder, ".ndjson")).unwrap(), SESSION);
     assert_eq!(side_file(&folder)["status"], "running", "its recorder is gone: whoever reads it sees that");
@@ -228,7 +228,7 @@ fn no_line_that_was_shown_is_lost_however_often_streamfmt_is_killed() {
         let log = format!("{round}.ndjson");
         let arguments = format!("run --to items --log {log} -- ./agent");
         let mut running = Running::of(&folder, command(&folder, &arguments));
-        // At another line each time; none is the right one.
+        // At a different line each time, since none is special.
         running.until_shown(&format!("reply number {}.", round % 20 * 200));
         let shown = running.end(Signal::KILL).stdout;
         until_all_gone(&folder);

@@ -1,4 +1,4 @@
-//! `run` on a full disk, at a power failure, and where the system refuses something: the side file still describes the run.
+//! `run` with a full disk, a power failure and refusals by the system: the side file still describes the run.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -15,7 +15,7 @@ use crate::sessions_at_once::unshare;
 #[cfg(target_os = "linux")]
 const DISK: [&[&str]; 2] = [&["--user", "--map-root-user", "--mount"], &["--mount"]];
 
-/// Runs `agent` with a data folder on a disk of its own, and copies that to `copy`. `before`: a command that fills the disk, or `true`.
+/// Runs `agent` with a data folder on a separate disk, and copies the folder to `copy`. `before`: a command that fills the disk, or `true`.
 #[cfg(target_os = "linux")]
 fn on_a_small_disk(folder: &Folder, before: &str, options: &str) -> Option<Outcome> {
     fs::create_dir(folder.path("disk")).unwrap();
@@ -79,7 +79,7 @@ fn where_nothing_was_kept_no_log_is_named() {
     assert_eq!((told.code, &told.kept, told.session.is_some()), (Some(0), &None, true), "{told:?}");
 }
 
-/// The calls of a run that flush or rename a file, each as a word and the name of the file without the run's id.
+/// The calls of a run that flush or rename a file: the call's name, and the file's name without the run's id.
 #[cfg(target_os = "linux")]
 fn flushes(folder: &Folder, options: &str) -> Option<Vec<(String, String)>> {
     let mut traced = Command::new("strace");
@@ -97,7 +97,7 @@ fn flushes(folder: &Folder, options: &str) -> Option<Vec<(String, String)>> {
         folder.read("trace").lines().filter(|line| line.contains("/sessions") && !line.contains(".db"))
     {
         let (before, behind) = line.split_once('(').unwrap();
-        // A call that another thread interrupts has its name in both of its lines.
+        // A call interrupted by another thread has its name in both of its lines.
         let call = before.rsplit(' ').next().unwrap().replace("fdatasync", "fsync");
         let path = behind.split(['<', '>', '"']).nth(1).unwrap();
         let name = Path::new(path).file_name().unwrap().to_string_lossy().replace(&id, "ID");
@@ -120,14 +120,14 @@ fn a_side_file_and_its_name_are_on_disk_when_the_log_is() {
         let calls: Vec<(&str, &str)> = calls.iter().map(|(call, name)| (&**call, &**name)).collect();
         let at = |call: (&str, &str)| calls.iter().position(|made| *made == call);
         let (first, last) = (at(("rename", "ID.json.tmp")).unwrap(), at(("rename", "ID.json.end")).unwrap());
-        // The content before the name, and then the name.
+        // The content is flushed before the rename, and the folder after it.
         let is_safe = |renamed: usize| {
             let is_flushed = renamed > 0 && calls[renamed - 1] == ("fsync", calls[renamed].1);
             is_flushed && calls[renamed..].contains(&("fsync", "sessions"))
         };
         assert_eq!((is_safe(first), is_safe(last)), (is_safe_at_start, is_safe_at_end), "{sync}: {calls:?}");
         assert_eq!(calls.iter().any(|(call, _)| *call == "fsync"), sync != "never", "{sync}: {calls:?}");
-        // The log at its end, and before that after each piece that was read: the agent writes all of it at once.
+        // The log is flushed at its end, and before that after each piece read: the agent writes everything at once.
         let logged = calls.iter().filter(|made| **made == ("fsync", "ID.ndjson")).count();
         let is_right = match sync {
             "always" => logged >= 2,
@@ -137,7 +137,7 @@ fn a_side_file_and_its_name_are_on_disk_when_the_log_is() {
             _ => logged == 0,
         };
         assert!(is_right, "{sync}: {calls:?}");
-        // A log that is elsewhere has its name in another folder.
+        // A log elsewhere has its name in another folder.
         let folder = agents(&[("agent", "cat session")]);
         fs::create_dir(folder.path("sessions-elsewhere")).unwrap();
         let options = format!("--sync {sync} --log sessions-elsewhere/log");
@@ -150,7 +150,7 @@ fn a_side_file_and_its_name_are_on_disk_when_the_log_is() {
 /// A user who has no processes yet.
 const OTHER: u32 = 54_329;
 
-/// Runs as that user, with this home and at most this many processes and threads.
+/// Runs as that user, with this home folder and at most this many processes and threads.
 fn as_other(folder: &Folder, home: Option<&Path>, most: u32) -> Command {
     let mut command = Command::new("prlimit");
     command.arg(format!("--nproc={most}")).arg("setpriv");
@@ -163,7 +163,7 @@ fn as_other(folder: &Folder, home: Option<&Path>, most: u32) -> Command {
     command
 }
 
-/// A folder of that user with agents, if there can be one.
+/// A folder of that user with agents, if one can be created.
 fn others_agents(scripts: &[(&str, &str)]) -> Option<Folder> {
     if !["prlimit", "setpriv"].into_iter().all(has_program) {
         return None;
@@ -219,7 +219,7 @@ fn the_id_of_a_session_is_in_its_file_before_the_agent_starts() {
     let id = told.session.unwrap();
     assert_eq!((folder.read("id"), folder.read("seen")), (format!("{id}\n"), format!("{id}\n")));
     assert!(is_private(&folder.path("id")) && kept(&folder, ".json").ends_with(format!("{id}.json")));
-    // A file that was there is replaced as a whole, and keeps its mode.
+    // An existing file is replaced atomically and keeps its mode.
     fs::set_permissions(folder.path("id"), PermissionsExt::from_mode(0o640)).unwrap();
     fs::hard_link(folder.path("id"), folder.path("old")).unwrap();
     let next = run(&folder, "run --profile quiet --id-file id -- ./agent");
@@ -232,7 +232,7 @@ fn the_id_of_a_session_is_in_its_file_before_the_agent_starts() {
     assert!(bad.kept.is_some());
     let told = run(&folder, "run --id-file /dev/stderr --to json -- ./agent");
     assert!(told.stderr.ends_with(&format!("{}\n", told.session.unwrap())), "{}", told.stderr);
-    // Nothing ran.
+    // No agent ran.
     assert_eq!(run(&folder, "run --id-file id -- ./nothing").code, Some(127));
     assert!(!folder.path("id").exists());
     fs::remove_file(folder.path("seen")).unwrap();
@@ -264,7 +264,7 @@ fn a_data_folder_of_another_user_is_refused_before_the_agent_starts() {
         let mut command = as_other(&folder, home, 1000);
         command.args([program, "run", "--", "./agent"]).output().unwrap().into()
     };
-    // Our folders, for the other user: whatever their modes, they stay as they are.
+    // The other user is refused our folders, and their modes don't change, whatever they are.
     for mode in [0o700, 0o755, 0o777, 0o2770] {
         for name in ["streamfmt", "streamfmt/sessions"] {
             let data = folder.path(&format!("shared-{mode:o}/{}/.local/share", name.len()));
@@ -279,17 +279,17 @@ fn a_data_folder_of_another_user_is_refused_before_the_agent_starts() {
             assert_eq!(fs::read_dir(data.join(name)).unwrap().count(), 0, "nothing was written there");
         }
     }
-    // A home that can't be entered, and one that can't be made.
+    // A home folder that can't be entered, and one that can't be created.
     fs::create_dir(folder.path("closed")).unwrap();
     fs::set_permissions(folder.path("closed"), PermissionsExt::from_mode(0o700)).unwrap();
     refusal(other(Some(&folder.path("closed"))), "closed belongs to another user (uid 0)");
     refusal(other(Some(Path::new("/nonexistent"))), "/ belongs to another user (uid 0)");
     refusal(other(None), "there is no home folder");
-    // Root may write everywhere, and would shut the owner out.
+    // Root could write there, but would lock the owner out.
     fs::create_dir_all(folder.path("home/.local/share/streamfmt")).unwrap();
     std::os::unix::fs::chown(folder.path("home/.local/share/streamfmt"), Some(OTHER), None).unwrap();
     refusal(run(&folder, "run -- ./agent"), "streamfmt belongs to another user (uid 54329)");
-    // The way out.
+    // The suggested workaround.
     let mut way_out = as_other(&folder, None, 1000);
     way_out.env("XDG_DATA_HOME", folder.path("home/own"));
     let told: Outcome = way_out.args([program, "run", "--", "./agent"]).output().unwrap().into();
@@ -314,7 +314,7 @@ fn a_folder_of_ours_that_others_could_use_is_closed_with_a_line() {
             open();
             let told = command(&folder, arguments).output().unwrap();
             let told = Outcome::from(told);
-            // Only a run reports one that others could only read.
+            // Only a run reports a folder that others could read but not write.
             let is_reported = arguments != "sessions list" || mode != 0o755;
             let expected = if is_reported { &*line } else { "" };
             assert_eq!((told.code, &*told.stderr), (Some(0), expected), "{arguments}");

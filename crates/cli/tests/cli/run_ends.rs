@@ -1,4 +1,4 @@
-//! `run`: the shapes that an agent's stream and its end may have, and what is kept of each.
+//! `run`: the shapes of an agent's stream and of its end, and what is kept of each.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use crate::agent::{garbage, is_running, kill, scripted, until_all_gone};
 use crate::program::{Folder, Outcome, Running, SESSION, Signal, reply};
 use crate::run::{command, kept, run, side_file};
 
-/// What is kept of an agent that ended.
+/// The kept state of an agent that ended.
 #[derive(Debug, PartialEq)]
 struct Ending {
     code: Option<i32>,
@@ -36,7 +36,7 @@ fn log(folder: &Folder) -> Vec<u8> {
     fs::read(kept(folder, ".ndjson")).unwrap()
 }
 
-/// How long nothing came before the end of a run.
+/// How long the agent was silent before the end of a run.
 fn quiet(folder: &Folder) -> Duration {
     let last = fs::metadata(kept(folder, ".ndjson")).unwrap().modified().unwrap();
     let ended: jiff::Timestamp = side_file(folder)["ended"].as_str().unwrap().parse().unwrap();
@@ -57,7 +57,7 @@ fn each_shape_of_an_agent_is_kept_byte_for_byte_with_how_it_ended() {
         ("begin session 200", cut.to_vec(), Ending::by_code("failed", 0), "incomplete"),
         ("write reply", seven.to_vec(), Ending::by_code("failed", 0), "reply number 7."),
         ("exit 0", Vec::new(), Ending::by_code("done", 0), ""),
-        // An outcome amid the stream is no end, but one that comes again is.
+        // A result in the middle of the stream isn't the end, but a later one is.
         (
             "write session\nwrite reply",
             [session, seven].concat(),
@@ -125,7 +125,7 @@ fn an_agent_that_hangs_is_ended_by_the_signal_that_ends_streamfmt() {
 
 #[test]
 fn a_helper_that_writes_after_the_agent_s_end_is_heard_until_it_is_quiet() {
-    // It writes for longer than the half second of quiet, never pauses for that, and then holds the pipe.
+    // It writes for longer than the half second of silence that ends a run, without a pause that long, and then holds the pipe.
     let folder = scripted(&[
         ("agent", "write session\nstart helper\nexit 0"),
         ("helper", "until-orphaned\ntrickle reply 15 0.05\nwrite last\nhang"),
@@ -178,13 +178,13 @@ fn helpers_of_helpers_are_ended_with_the_agent_that_a_signal_ends() {
     let mut running = Running::of(&folder, command(&folder, "run --to text -- ./agent"));
     running.until_shown("Second reply.");
     let told = running.end(Signal::TERM);
-    // What it still wrote is there, and so is the code that it ended with, but the run was interrupted.
+    // Its last output and its exit code are kept, but the run was interrupted.
     assert_eq!(Ending::of(&folder, &told), Ending { code: Some(143), ..Ending::by_code("interrupted", 0) });
     assert_eq!(log(&folder), format!("{SESSION}{}", reply(7)).as_bytes());
     until_all_gone(&folder);
 }
 
-/// A folder with this agent; beside it, in pairs, is what opens a task and what ends it.
+/// A folder with this agent; beside it are pairs of files that open and close a task.
 fn with_tasks(script: &str) -> Folder {
     let folder = scripted(&[("agent", script)]);
     let tasks = |tasks: &str| {
@@ -224,13 +224,13 @@ fn an_agent_that_keeps_running_after_its_result_is_ended_if_wanted() {
 #[test]
 fn an_agent_whose_tasks_are_open_after_a_result_is_not_ended() {
     for task in ["call", "listed", "task"] {
-        // Three times as long as it may keep running otherwise.
+        // Three times as long as it may otherwise keep running.
         let script = format!(
             "write {task}-open\nwrite session\nwait 0.3\nmark waited\nwrite {task}-done\nwrite session"
         );
         let folder = with_tasks(&script);
         let told = run(&folder, "run --to text --exit-after-result 0.1 -- ./agent");
-        // After its second result, a busy machine may not let it end by itself in time.
+        // On a busy machine, it may not end in time after its second result.
         assert!(folder.path("waited").exists(), "{task}: {told:?}");
         assert_eq!(told.stdout.matches("✓ done · 2 turns").count(), 2, "{task}: {told:?}");
     }
@@ -243,7 +243,7 @@ fn an_agent_that_keeps_running_after_its_result_is_reported_once() {
     let busy = with_tasks("write call-open\nwrite session\nuntil go\nwrite call-done\nwrite session");
     let runs =
         [&busy, &folder].map(|folder| Running::of(folder, command(folder, "run --to text -- ./agent")));
-    // The one that waits for a call began first: it would be reported first.
+    // The one that waits for a call began first, so it would be reported first.
     let [waiting, lingering] = runs;
     let begun = Instant::now();
     lingering.until_reported("keeps running");

@@ -1,4 +1,4 @@
-//! `run`: what is kept is true, whatever happens to the files, the display and the agent.
+//! `run`: the kept records are true, whatever happens to the files, the display and the agent.
 
 use std::fs::{self, File, OpenOptions};
 use std::process::Command;
@@ -61,7 +61,7 @@ fn a_known_agent_without_a_result_has_failed() {
         ("claude", "-p x", "echo 'Error: not logged in'"),
         ("claude", "-p x", "head -2 session"),
         ("codex", "exec x", "true"),
-        // Its stream shows who it is.
+        // Its stream identifies it.
         ("agent", "", "head -2 session"),
     ] {
         for (options, code) in [("", 0), ("--fail", 1), ("--profile ci --fail", 1)] {
@@ -96,7 +96,7 @@ fn the_verdict_waits_for_no_display() {
         let name = names.find(|path| path.extension().is_some_and(|it| it == "json"))?;
         Some(serde_json::from_slice::<Value>(&fs::read(name).ok()?).unwrap()["status"].clone())
     };
-    // Nobody reads what is shown by now.
+    // By now, nobody reads the output.
     let is_over = || {
         let Some(status) = status() else { return false };
         if seen.last() != Some(&status) {
@@ -114,7 +114,7 @@ fn the_verdict_waits_for_no_display() {
 #[test]
 fn what_a_late_display_holds_back_is_shown_even_if_it_can_t_be_read_again() {
     let flood: String = (0..20_000).map(reply).collect();
-    // A helper writes on after the agent's end, and is held back as soon as enough is in memory.
+    // A helper keeps writing after the agent's end, and blocks once enough is in memory.
     let folder = scripted(&[
         ("agent", "start helper\nexit 0"),
         ("helper", "until-orphaned\nwrite flood\nwrite session\nmark ended"),
@@ -200,7 +200,7 @@ fn a_terminal_shows_what_is_typed_after_a_kill() {
     assert!(Command::new("kill").args(["-9", &recorder]).status().unwrap().success());
     terminal.until_end();
     until_all_gone(&folder);
-    // This waits until the terminal shows it, and fails if it doesn't.
+    // This waits until the terminal shows the text, and fails otherwise.
     assert_eq!(terminal.line_after("typed").1, "typed\n");
 }
 

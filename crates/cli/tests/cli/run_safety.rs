@@ -1,4 +1,4 @@
-//! `run`: what it writes is for its owner alone, and nothing leads it elsewhere.
+//! `run`: only the owner can read its files, and no link redirects them.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -31,7 +31,7 @@ fn a_log_is_never_written_through_a_link_nor_into_a_pipe_or_a_folder() {
         run(&folder, &format!("run --to text --log {log} -- ./agent"))
             .expect(2, &format!("streamfmt: --log {log}: {why}\n"));
     }
-    // The agent would have cost what it costs, and nothing would have been kept.
+    // The agent would have cost money, and no record would exist.
     assert!(!folder.names().contains(&"agent.pid".to_owned()), "it ran");
     assert_eq!(folder.names_in(SESSIONS), [""; 0]);
     assert_eq!(folder.read("precious"), "kept");
@@ -93,12 +93,12 @@ fn an_id_of_a_session_is_never_part_of_a_path_whatever_it_is() {
         let own = side["id"].as_str().unwrap();
         assert_eq!(folder.names_in(SESSIONS), [format!("{own}.json"), format!("{own}.ndjson")], "{id}");
         assert_eq!(names(&folder), before, "{id}");
-        // What is too long to be an id isn't kept beside the log, which has it.
+        // The side file doesn't repeat an id that is too long; the log has it.
         assert!(fs::read(kept(&folder, ".json")).unwrap().len() < 4096, "{id}");
     }
 }
 
-/// The names of what isn't the program's or the agent's own.
+/// The names of files that belong neither to the program nor to the agent.
 fn names(folder: &Folder) -> Vec<String> {
     let mut names = folder.names();
     names.retain(|name| name != "home" && name != "agent.pid");
@@ -111,7 +111,7 @@ fn a_log_in_the_default_folder_that_can_t_be_opened_at_first_is_whole_once_it_ca
     let script = "write session\nreport reply\nmark begun\nuntil go\nwrite flood\nmark ended\nwrite session";
     let folder = scripted(&[("agent", script)]);
     folder.write("flood", &flood);
-    // Root may write in any folder, but in no file as if it were one.
+    // Root may write to any folder, but can't use a file as a folder.
     folder.write("home/.local/share", "no folder");
     let child = command(&folder, "run --to text -- ./agent").spawn().unwrap();
     until(|| "the start".to_owned(), || folder.names().contains(&"begun".to_owned()));
@@ -127,7 +127,7 @@ fn a_log_in_the_default_folder_that_can_t_be_opened_at_first_is_whole_once_it_ca
     assert_eq!(side_file(&folder)["status"], "running");
     assert!(kept(&folder, ".lock").exists());
     folder.write("go", "");
-    // Nobody reads what is shown by now: it has to be read from the log.
+    // By now, nobody reads the output: it has to come from the log.
     until(|| "the agent's end".to_owned(), || folder.names().contains(&"ended".to_owned()));
     let told = Outcome::from(child.wait_with_output().unwrap());
     assert_eq!(told.code, Some(0), "{}", told.stderr);
@@ -143,7 +143,7 @@ fn a_log_in_the_default_folder_that_can_t_be_opened_at_first_is_whole_once_it_ca
 #[test]
 fn a_run_whose_files_can_t_be_written_is_shown_all_the_same() {
     let folder = scripted(&[("agent", "write session")]);
-    // Root may write in any folder, but in no file as if it were one.
+    // Root may write to any folder, but can't use a file as a folder.
     folder.write("home/.local/share", "no folder");
     let told = run(&folder, "run --to text -- ./agent");
     assert_eq!(told.code, Some(74), "{told:?}");

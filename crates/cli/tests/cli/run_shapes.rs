@@ -1,4 +1,4 @@
-//! `run`: what the agent is given, how it may end or be ended, and what is kept then.
+//! `run`: the agent's arguments and input, how it may end or be stopped, and what is kept then.
 
 use std::fs::{self, File};
 use std::process::{Command, Stdio};
@@ -65,7 +65,7 @@ fn a_pipe_and_a_file_are_passed_and_a_terminal_is_not() {
     let mut terminal = Terminal::start(&folder, "run -- ./claude -p fix", &variables, "typed\n");
     terminal.until_end();
     assert_eq!(folder.read("read"), "");
-    // What is shown live is shown while it is written.
+    // The live display requests partial messages.
     assert_eq!(
         folder.read("given"),
         "--output-format stream-json --verbose --include-partial-messages -p fix\n"
@@ -113,7 +113,7 @@ fn a_flood_waits_for_nobody_who_shows_it() {
     let folder = scripted(&[("agent", "write flood\nwrite reply\nmark ended")]);
     folder.write("flood", &flood);
     let child = command(&folder, "run --to text -- ./agent").spawn().unwrap();
-    // Nobody reads what is shown by now.
+    // By now, nobody reads the output.
     until(|| "the agent's end".to_owned(), || folder.names().contains(&"ended".to_owned()));
     let told = Outcome::from(child.wait_with_output().unwrap()).expect(0, "");
     assert_eq!(told.stdout.matches("reply number ").count(), 20_000);
@@ -172,7 +172,7 @@ fn two_runs_at_once_keep_what_is_theirs() {
     }
     assert_eq!(kept_status(&folder), ["running", "running"]);
     let [first, second] = runs;
-    // The end of one is nothing to the other.
+    // The end of one doesn't affect the other.
     assert_eq!(first.end(Signal::TERM).code, Some(143));
     assert_eq!(kept_status(&folder).iter().filter(|status| **status == "running").count(), 1);
     assert_eq!(second.finish().code, Some(1), "read found the end");
@@ -181,14 +181,13 @@ fn two_runs_at_once_keep_what_is_theirs() {
     assert_eq!(logs, [SESSION, SESSION]);
 }
 
-/// Runs an agent with its log on a disk of 64 KiB that is full, if a disk can be mounted here: gives the log as well. Meanwhile
-/// something is done.
+/// Runs an agent with its log on a full disk of 64 KiB, if a disk can be mounted here, and runs `meanwhile`. Returns the log as well.
 #[cfg(target_os = "linux")]
 fn on_a_full_disk(folder: &Folder, meanwhile: impl FnOnce(&Running<'_>)) -> Option<(Outcome, String)> {
     if !has_program("unshare") {
         return None;
     }
-    // Root may mount where nobody may be root in a namespace of his own.
+    // Where user namespaces are forbidden, root may still mount.
     let ways: [&[&str]; 2] = [&["--user", "--map-root-user", "--mount"], &["--mount"]];
     let unshare = |way: &[&str]| {
         let mut command = Command::new("unshare");

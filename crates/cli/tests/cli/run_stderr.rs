@@ -1,11 +1,11 @@
-//! What an agent writes to standard error, and messages that quote others: masked, and never a command to a CI service.
+//! An agent's standard error, and messages that quote other programs: masked, and never a command to a CI service.
 
 use crate::program::{Folder, Running};
 use crate::run::{agents, command, kept, run};
 
 const TOKEN: &str = "ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8";
 
-/// Runs an agent that reports `first`, and `then` once that was kept.
+/// Runs an agent that reports `first`, and `then` once `first` was kept.
 fn report(options: &str, variables: &[(&str, &str)], first: &str, then: &str) -> (Folder, String) {
     let folder =
         agents(&[("agent", "cat session; cat first >&2; until [ -e go ]; do :; done; cat then >&2")]);
@@ -39,7 +39,7 @@ fn a_secret_is_masked_however_it_comes() {
         (format!("key {head}"), format!("{tail} end\n"), vec!["key [redacted github-token] end"]),
         (format!("{long} {head}"), format!("{tail} end\n"), vec!["[redacted github-token] end"]),
         (format!("{words}{head}"), format!("{tail} end\n"), vec!["word word", "[redacted github-token] end"]),
-        // Depending on when it is read, the line is left out or masked as a whole.
+        // Depending on when it is read, the line is omitted or masked as a whole.
         (long.repeat(9), format!(" {head}{tail} end\nnext\n"), vec!["\n  next\n"]),
         (
             key.to_owned(),

@@ -1,4 +1,4 @@
-//! `run`: an agent that waits for a person. Other programs see it, and `--notify` calls for attention.
+//! `run`: an agent that waits for a person. Other programs see the state, and `--notify` calls for attention.
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ fn asked() -> String {
         + &format!("{}\n", json!({"type": "control_request", "request_id": "r", "request": request}))
 }
 
-/// The only session, as it is listed.
+/// The only session in the list.
 fn listed(folder: &crate::program::Folder) -> Value {
     let outcome = run(folder, "sessions list --json");
     serde_json::from_str(outcome.stdout.lines().next().unwrap_or("null")).unwrap()
@@ -43,7 +43,7 @@ fn who_waits_is_seen_by_other_programs_until_the_answer_comes() {
     let waits = "<span class=\"waits\" data-waits=\"permission\"><span aria-hidden=\"true\">▲</span> waits for permission";
     assert!(list.contains(waits), "{list}");
     let seen = |part: &str| until(|| served.get(&page()).body, || served.get(&page()).body.contains(part));
-    // The status line and the title of the tab, which are in the facts for the script of an open page, and the call itself.
+    // The status line and the tab's title, which are in the data for an open page's script, and the call itself.
     seen("<title>▲ waits for permission · ");
     seen("<dt>Now</dt><dd><span class=\"waits\" data-waits=\"permission\">");
     seen("</span> waits for permission · <time class=\"since\" datetime=\"");
@@ -92,7 +92,7 @@ fn a_terminal_is_notified_when_the_agent_waits_and_when_it_has_ended() {
             assert_eq!(screen.matches(text).count(), 1, "{options} {script}: {screen:?}");
         }
     }
-    // Nothing but a terminal takes notifications.
+    // Only a terminal gets notifications.
     let folder = agents(&[("agent", "cat asked")]);
     folder.write("asked", asked());
     let outcome = run(&folder, "run --notify -- ./agent");

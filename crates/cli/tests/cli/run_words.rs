@@ -1,4 +1,4 @@
-//! What `run` says of a command line that can't work, and of outputs that wait or fail.
+//! `run`: messages about command lines that can't work, and about outputs that wait or fail.
 
 use std::process::Stdio;
 
@@ -132,7 +132,7 @@ fn a_pipe_without_a_reader_is_waited_for_with_a_word() {
     }
 }
 
-/// Only where the file system has files without names.
+/// Only if the file system supports unnamed files.
 #[cfg(target_os = "linux")]
 #[test]
 fn nothing_is_left_of_an_output_whose_program_was_killed() {

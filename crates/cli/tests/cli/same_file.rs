@@ -5,8 +5,8 @@ use std::fs;
 use crate::program::{Folder, SESSION};
 use crate::run::{agents, command, run};
 
-/// Two outputs of one name, in all the ways in which files have several: `hard` and `soft` are links to `a`, `linked` one to the
-/// folder `d`, and `ahead` one to a file that doesn't exist yet.
+/// Pairs of outputs that are one file, in every way that a file can have several names: `hard` and `soft` are links to `a`, `linked` is one
+/// to the folder `d`, and `ahead` one to a file that doesn't exist yet.
 const PAIRS: [&str; 16] = [
     "-o a --tee a",
     "-o a --also items=a",
@@ -106,7 +106,7 @@ fn a_page_has_no_other_output_s_name() {
     folder.write("e/session", SESSION);
     run(&folder, "session other e/session --to html -o d/ --tee d/session.html").expect(0, "");
     assert_eq!(fs::read_to_string(folder.path("d/session.html")).unwrap(), SESSION.repeat(3));
-    // `other.html` is the link, which leads to the page of the first.
+    // `other.html` is the link, which leads to the page of the first input.
     assert_eq!(
         folder.names_in("d"),
         ["e-session.html", "index.html", "other-2.html", "other.html", "session-2.html", "session.html"]

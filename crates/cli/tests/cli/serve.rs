@@ -1,4 +1,4 @@
-//! `serve`, over real HTTP: who is answered, what the pages hold, and that no reader loses anything.
+//! `serve` over real HTTP: which requests are answered, what the pages contain, and that no reader misses anything.
 
 use std::collections::HashSet;
 use std::fs;
@@ -29,19 +29,19 @@ fn outcome(text: &str) -> String {
     )
 }
 
-/// A server of the sessions in a folder.
+/// A server for the sessions in a folder.
 pub(crate) struct Served<'a> {
     pub(crate) running: Running<'a>,
     folder: &'a Folder,
     pub(crate) host: String,
     pub(crate) port: u16,
-    /// The printed token, which is used up.
+    /// The printed token, already used.
     pub(crate) token: String,
-    /// The cookie that it gave.
+    /// The cookie that it was exchanged for.
     cookie: String,
 }
 
-/// An answer, of which the body may go on.
+/// A response, maybe with a body that isn't complete.
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) head: String,
@@ -60,7 +60,7 @@ impl<'a> Served<'a> {
         Self::of(folder, command(folder, &format!("serve {options}")))
     }
 
-    /// A server, and a browser that is logged in.
+    /// A server with a logged-in browser.
     pub(crate) fn of(folder: &'a Folder, command: Command) -> Self {
         let mut served = Self::without_login(folder, command);
         let entered = served.ask(&served.entrance(), &[&format!("Host: {}", served.host)]);
@@ -102,7 +102,7 @@ impl<'a> Served<'a> {
         format!("Cookie: streamfmt={}", self.cookie)
     }
 
-    /// Sends a request as it is; gives the connection.
+    /// Sends a request verbatim; returns the connection.
     pub(crate) fn send(&self, path: &str, headers: &[&str]) -> TcpStream {
         self.send_by("GET", path, headers)
     }
@@ -129,7 +129,7 @@ impl<'a> Served<'a> {
         self.ask(path, &[&format!("Host: {}", self.host), &self.cookie()])
     }
 
-    /// Reads the events of a session until one of them holds `last`.
+    /// Reads the events of a session until one of them contains `last`.
     pub(crate) fn events(
         &self,
         path: &str,
@@ -242,7 +242,7 @@ fn only_the_right_host_origin_and_token_are_answered() {
         let ours = format!("Host: {host}");
         let status = |headers: &[&str]| served.ask(path, headers).status;
         for (cookie, expected) in [(Some(&right), 200), (Some(&wrong), 401), (None, 401)] {
-            // The older log has a key of its own, and script and style are the same for everybody.
+            // The link to the older log has its own key; script and style are public.
             let expected = if *path == older || path.starts_with("/static/") { 200 } else { expected };
             let mut headers = vec![ours.as_str()];
             headers.extend(cookie.map(String::as_str));
@@ -277,7 +277,7 @@ fn only_the_right_host_origin_and_token_are_answered() {
             );
         }
     }
-    // The key opens one log of one session.
+    // The key is for one log of one session.
     let other = older.replace(&id, "20261123-224103-k3x9qa");
     assert_eq!(served.ask(&other, &[&format!("Host: {host}")]).status, 401);
     for path in ["/", &*format!("/sessions/{id}"), &*format!("/sessions/{id}/events")] {
@@ -388,7 +388,7 @@ fn a_finished_session_has_its_sections_in_order_and_its_lines() {
     let served = Served::start(&folder, "");
     let list = served.get("/").body;
     assert!(list.contains(&format!("data-id=\"{id}\" data-status=\"done\"")), "{list}");
-    // The title is that of the database: what the agent began with, not how it was started.
+    // The title is from the database: the agent's prompt, not its command line.
     assert!(list.contains(&format!("/sessions/{id}\">EVT1E</a>")), "{list}");
     let page = served.get(&format!("/sessions/{id}")).body;
     let places: Vec<usize> = [
@@ -409,7 +409,7 @@ fn a_finished_session_has_its_sections_in_order_and_its_lines() {
             && page.contains("<strong>Over.</strong>")
     );
     assert!(page.contains("claude-opus-4-5"), "{page}");
-    // The title is the same as the reply.
+    // The title is the same text as the reply.
     let (_, activity) = page.split_once("<section id=\"activity\"").unwrap();
     assert!(activity.contains("UNPARSED") && activity.contains("EVT1E"), "{activity}");
     assert_eq!(served.get(&format!("/sessions/{id}/log")).body, whole);
@@ -540,7 +540,7 @@ fn a_database_of_a_newer_version_is_told_of_and_the_rest_is_shown() {
     let (folder, id) = finished("cat stream", &[("stream", whole)]);
     let database = folder.path(SESSIONS).with_file_name("sessions.db");
     let mut bytes = fs::read(&database).unwrap();
-    // Where a database has the number of its version.
+    // The bytes of a database file that hold its version number.
     bytes[60..64].copy_from_slice(&99_u32.to_be_bytes());
     fs::write(&database, &bytes).unwrap();
     let served = Served::start(&folder, "");
@@ -578,14 +578,14 @@ fn a_second_one_says_where_the_first_is_and_settings_say_how_it_is_served() {
     assert_eq!(wrong.status.code(), Some(2));
 }
 
-/// A stream of events that is open.
+/// An open stream of events.
 struct OpenStream {
     stream: TcpStream,
     bytes: Vec<u8>,
 }
 
 impl OpenStream {
-    /// Reads until a text has come.
+    /// Reads until a text has arrived.
     fn until(&mut self, text: &str) {
         let mut piece = [0; 16 << 10];
         let mut from = 0;
@@ -608,7 +608,7 @@ fn logs_that_are_rotated_and_cut_are_read_as_follow_reads_them() {
         let folder = agents(&[("agent", "while [ ! -e go ]; do sleep 0.02; done")]);
         let agent = Running::start(&folder, "run --to text --log run.jsonl -- ./agent");
         until(|| "no run".to_owned(), || folder.path("run.jsonl").exists() && !ids(&folder).is_empty());
-        // It has its log open, and writes nothing to it: what others write there comes to readers all the same.
+        // The agent holds its log open and writes nothing to it: readers get lines written by others all the same.
         let log = RotatedLog::new(&folder, rotation);
         let served = Served::start(&folder, "");
         let page = format!("/sessions/{}", ids(&folder)[0]);
@@ -619,7 +619,7 @@ fn logs_that_are_rotated_and_cut_are_read_as_follow_reads_them() {
         let came = parsed(&open.bytes).body;
         let mut shown = numbers(&came);
         let mut seen = HashSet::new();
-        // Where lines are written twice, an entry may come twice: it is the same one.
+        // Where lines are written twice, an entry may arrive twice, with the same id.
         shown.retain(|number| seen.insert(*number));
         let expected = RotatedLog::numbers();
         assert_eq!(&shown[..expected.len()], expected, "{rotation:?}");
@@ -653,7 +653,7 @@ fn an_address_that_a_browser_is_opened_with_is_good_once() {
     let once = once.strip_prefix(&format!("http://{}", served.host)).unwrap();
     assert!(once.starts_with("/?token=") && !once.contains(&served.token), "{once}");
     let host = format!("Host: {}", served.host);
-    // A file counts as another site.
+    // A local file counts as another site.
     let arrival = ["Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document"];
     let entered = served.ask(once, &[&host, arrival[0], arrival[1], arrival[2]]);
     assert_eq!(entered.status, 200);

@@ -1,4 +1,4 @@
-//! `serve` against others: programs that hold its port, users who see its address, proxies, connections that keep it busy.
+//! `serve` against others: programs that occupy its port, users who see its address, proxies, idle connections.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -43,7 +43,7 @@ fn an_address_that_somebody_else_used_first_lets_nobody_in() {
         served.messages()
     );
     assert_eq!(served.get("/").status, 200, "another login goes on");
-    // The browser that used it may come back to it.
+    // The browser that used a token may use it again.
     let token = served.link();
     let first = enter(&served, &token, &[]);
     let own = format!("Cookie: {}", first.header("set-cookie").unwrap().split(';').next().unwrap());
@@ -59,7 +59,7 @@ fn a_port_that_another_program_holds_on_either_loopback_address_is_not_used() {
     let folder = Folder::for_programs();
     let served = Served::start(&folder, "");
     let (host, port, cookie) = (served.host.clone(), served.port, served.cookie());
-    // While it runs, nobody else gets either.
+    // While it runs, no other program can bind either address.
     for address in ["127.0.0.1", "[::1]"] {
         assert!(TcpListener::bind(format!("{address}:{port}")).is_err(), "{address}");
     }
@@ -84,7 +84,7 @@ fn a_port_that_another_program_holds_on_either_loopback_address_is_not_used() {
         assert!(served.messages().contains("is taken by another program"), "{}", served.messages());
         assert_eq!(served.running.end(Signal::TERM).code, Some(0));
         drop(squatter);
-        // The next round needs the port of this one's start again.
+        // The next round needs this round's first port again.
         let text = folder
             .read("home/.local/state/streamfmt/serve.json")
             .replace(&format!("{}", served_port(&folder)), &port.to_string());
@@ -142,17 +142,17 @@ fn what_a_proxy_sends_goes_beyond_this_machine() {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     assert!(answer.contains(" 200 ") && !answer.contains(secret), "a proxy that speaks HTTP/1.0");
-    // Names of hosts have no case.
+    // Host names are case-insensitive.
     assert_eq!(served.ask(&page, &["Host: PROXY.example", &cookie]).status, 200);
     assert_eq!(served.ask(&page, &[&host.to_uppercase().replace("HOST:", "Host:"), &cookie]).status, 200);
-    // A refusal names what is missing.
+    // A refusal names the missing option.
     let foreign = served.ask("/", &["Host: other.example", &cookie]);
     assert!(foreign.status == 421 && foreign.body.contains("--allow-host"), "{}", foreign.body);
     let token = served.link();
     let bare = format!("Host: 127.0.0.1:{}", served.port);
     let hidden = served.ask(&format!("/?token={token}"), &[&bare, "X-Forwarded-For: 203.0.113.5"]);
     assert!(hidden.status == 421 && hidden.body.contains("forward Host"), "{}", hidden.body);
-    // Cookies of those who came by https are sent by https alone.
+    // A browser that connected by https sends its cookie by https only.
     for (header, is_secure) in [
         ("X-Forwarded-Proto: https", true),
         ("X-Forwarded-Proto: https, http", true),
@@ -200,7 +200,7 @@ fn an_arrival_from_another_site_logs_in_and_nothing_else_does() {
         403,
         "without a token"
     );
-    // HEAD uses nothing up.
+    // HEAD doesn't use up a token.
     let token = served.link();
     let looked = served.ask_by("HEAD", &format!("/?token={token}"), &[&host]);
     assert_eq!((looked.status, looked.header("set-cookie")), (303, None));
@@ -223,7 +223,7 @@ fn half_sent_requests_keep_nobody_out() {
     let mut closed = 0;
     for stream in &mut half {
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-        // Either at once, since there were too many, or after five seconds.
+        // Closed either at once, because there were too many, or after five seconds.
         closed += usize::from(matches!(stream.read(&mut [0; 512]), Ok(_) | Err(_)));
     }
     assert_eq!(closed, 200);
@@ -249,7 +249,7 @@ fn another_user_keeps_nobody_out_and_reads_nothing() {
         let read = as_other(&format!("cat {path} || echo x > {path}")).output().unwrap();
         assert!(!read.status.success() && read.stdout.is_empty(), "{file}");
     }
-    // One request of the owner is half sent, and stays: the other user's own connections make room for each other.
+    // The owner's half-sent request stays open: the other user's connections only displace each other.
     let mut mine = TcpStream::connect(("127.0.0.1", served.port)).unwrap();
     write!(mine, "GET /healthz HTTP/1.1\r\n").unwrap();
     let port = served.port;
@@ -294,7 +294,7 @@ fn logins_are_listed_and_ended_with_their_open_streams() {
     let ended = run(&folder, "serve --revoke 2");
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "browser 2 is logged out\n"));
     let mut rest = Vec::new();
-    // The stream ends, or breaks.
+    // The stream ends or breaks off.
     let _ = stream.read_to_end(&mut rest);
     assert_eq!(served.ask("/", &[&host, &cookie]).status, 401);
     assert_eq!(served.get("/").status, 200);

@@ -1,4 +1,4 @@
-//! `serve`: sessions that the database has, whatever became of their files.
+//! `serve`: sessions in the database, whatever happened to their files.
 
 use std::fs;
 use std::path::Path;
@@ -19,7 +19,7 @@ fn history(session: &str, prompt: &str) -> String {
     format!("{user}\n{reply}\n")
 }
 
-/// The ids of the sessions that a list shows, from the top.
+/// The ids of the sessions on a list, from the top.
 fn listed(served: &Served<'_>, query: &str) -> Vec<String> {
     let answer = served.get(&format!("/{query}"));
     assert_eq!(answer.status, 200, "{}", answer.body);
@@ -41,7 +41,7 @@ fn imported_histories_are_listed_and_shown_also_when_they_are_gone() {
     let served = Served::start(&folder, "");
     let all = listed(&served, "");
     assert_eq!(all.len(), 4);
-    // Both may have begun in one second, so their ids tell no order.
+    // Both may have begun in the same second, so their ids have no order.
     assert_eq!(all[1..2], first, "live first, then the newest");
     assert!(ids(&folder).contains(&all[0]), "{all:?}");
     let one = listed(&served, "?q=cart+mend");
@@ -117,7 +117,7 @@ fn a_damaged_database_is_replaced_and_that_is_told_on_the_list() {
     let folder = agents(&[("claude", "cat session")]);
     run(&folder, "run -- ./claude -p Fix");
     let database = folder.path(SESSIONS).with_file_name("sessions.db");
-    // From what wasn't moved into the database yet, SQLite would make it whole again.
+    // SQLite would repair the database from its write-ahead log.
     for rest in ["sessions.db-wal", "sessions.db-shm"] {
         drop(fs::remove_file(database.with_file_name(rest)));
     }

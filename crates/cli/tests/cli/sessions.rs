@@ -1,4 +1,4 @@
-//! `sessions`: what is kept of runs and histories, listed, shown and removed.
+//! `sessions`: kept runs and histories are listed, shown and removed.
 
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
@@ -19,7 +19,7 @@ pub(crate) fn rows(folder: &Folder, options: &str) -> Vec<Value> {
     listed.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// What is known of a session.
+/// The details of a session.
 pub(crate) fn details(folder: &Folder, name: &str) -> Value {
     let shown = run(folder, &format!("sessions show {name} --json"));
     serde_json::from_str(&shown.stdout).unwrap_or_else(|_| panic!("{shown:?}"))
@@ -29,7 +29,7 @@ fn fields<'a>(row: &'a Value, names: &[&str]) -> Vec<Option<&'a str>> {
     names.iter().map(|name| row[*name].as_str()).collect()
 }
 
-/// The files of the data folder that hold a text.
+/// The files of the data folder that contain a text.
 fn holding(folder: &Folder, text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for place in [DATA, SESSIONS] {
@@ -166,7 +166,7 @@ fn histories_are_imported_once_and_outlive_their_files() {
         (after.len(), &after[0]["id"], &after[0]["ended"]),
         (1, &before[0]["id"], &"2026-11-20T10:07:00Z".into())
     );
-    // Another session in the same file is another row.
+    // Another session in the same file has its own row.
     folder.write("h/one.jsonl", format!("{}\n", prompt.replace("h-1", "h-2").replace("11-20", "11-21")));
     assert!(run(&folder, "sessions import h").stdout.starts_with("1 new, 0 changed"));
     let both = rows(&folder, "");
@@ -256,7 +256,7 @@ fn nothing_is_left_of_what_was_removed() {
     assert_eq!(run(&folder, "sessions prune --older 1d --yes").stdout, "nothing to remove\n");
 }
 
-/// What a command about sessions writes to a terminal of so many columns on which something was typed.
+/// The output of a command about sessions, on a terminal with this width on which `typed` was typed.
 fn on_a_terminal(folder: &Folder, columns: u16, arguments: &str, typed: &str) -> String {
     let home = folder.path("home");
     let variables = [("HOME", home.to_str().unwrap()), ("TERM", "xterm")];
@@ -355,7 +355,7 @@ fn secrets_are_masked_where_that_is_asked_for() {
     }
 }
 
-/// Keeps a run that ended, as if it had been recorded: its side file has these fields as well.
+/// Writes an ended run as if it had been recorded; its side file also has these fields.
 fn planted(folder: &Folder, id: &str, fields: &Value) {
     let log = folder.path(SESSIONS).join(format!("{id}.ndjson"));
     let mut side = serde_json::json!({
@@ -368,7 +368,7 @@ fn planted(folder: &Folder, id: &str, fields: &Value) {
     folder.write(&format!("{SESSIONS}/{id}.json"), side.to_string());
 }
 
-/// The ids that are listed, without their random part.
+/// The listed ids, without their random part.
 fn listed_ids(folder: &Folder, options: &str) -> Vec<String> {
     let short = |row: &Value| row["id"].as_str().unwrap().rsplit_once('-').unwrap().0.to_owned();
     rows(folder, options).iter().map(short).collect()
@@ -430,7 +430,7 @@ fn sessions_are_found_by_labels_and_times() {
     }
     let labelled = |option: &str| rows(&folder, option).len();
     assert_eq!((labelled("--label job=now --since 1h"), labelled("--label job=now --until 1h")), (1, 0));
-    // A day is one of the local zone.
+    // A day is one of the local time zone.
     let mut there =
         crate::run::command(&folder, "sessions list --json --since 2026-11-02 --until 2026-11-02");
     let there: Outcome = there.env("TZ", "EST5").output().unwrap().into();
@@ -472,7 +472,7 @@ fn a_session_of_the_future_is_not_the_last() {
 fn a_run_that_seems_to_go_on_elsewhere_is_removed_if_that_is_forced() {
     let folder = agents(&[("agent", "cat reply; touch begun; exec sleep 1000")]);
     let id = "20261102-000000-aaaaaa";
-    // As after a crash of a machine, on a file system without locks.
+    // As after a crash of the machine, on a file system without locks.
     let recorder = serde_json::json!({"pid": 7, "start": 1, "boot": "another"});
     let fields =
         serde_json::json!({"status": "running", "started": "2026-11-02T00:00:00Z", "recorder": recorder});
@@ -487,7 +487,7 @@ fn a_run_that_seems_to_go_on_elsewhere_is_removed_if_that_is_forced() {
     let removed = run(&folder, &format!("sessions rm {id} --force --yes"));
     assert_eq!((removed.code, &*removed.stdout), (Some(0), &*format!("removed {id}\n")), "{removed:?}");
     assert_eq!((rows(&folder, "").len(), folder.names_in(SESSIONS)), (0, Vec::<String>::new()));
-    // One that does go on isn't.
+    // A run that really goes on isn't removed.
     let mut child = crate::run::command(&folder, "run -- ./agent").spawn().unwrap();
     until(|| "the agent".to_owned(), || folder.path("begun").exists());
     assert_eq!(run(&folder, "sessions rm last --force --yes").code, Some(2));
@@ -522,7 +522,7 @@ fn prune_takes_what_is_old_and_not_among_the_newest_and_nothing_in_progress() {
         ("--keep 0", "dca"),
         ("--keep 1", "ca"),
         ("--keep 2", "a"),
-        // One in progress counts as one that is kept.
+        // A run in progress counts as one that is kept.
         ("--keep 3", "a"),
         ("--keep 4", ""),
         ("--older 1h", "dca"),

@@ -1,4 +1,4 @@
-//! The store while several programs use it, in the same namespace of processes or not, and with no room on its disk.
+//! The store while several programs use it, in the same process namespace or another, and with a full disk.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -13,13 +13,13 @@ use crate::run::{SESSIONS, agents, command, run};
 
 const DATA: &str = "home/.local/share/streamfmt";
 
-/// How long the load lasts; `.ci/soak` sets a longer time.
+/// The duration of the load; `.ci/soak` sets a longer one.
 fn load_time() -> Duration {
     let seconds = std::env::var("STREAMFMT_LOAD_SECONDS").ok().and_then(|seconds| seconds.parse().ok());
     Duration::from_secs(seconds.unwrap_or(4))
 }
 
-/// The largest write-ahead log that is accepted, in bytes.
+/// The largest accepted write-ahead log, in bytes.
 const LARGEST_WAL: u64 = 16 << 20;
 
 fn listed(outcome: &Outcome) -> Vec<Value> {
@@ -72,7 +72,7 @@ fn ten_runs_an_import_and_a_reader_do_not_disturb_each_other() {
     assert!(rows.iter().all(|row| row["status"] == "done" && row["num_turns"] == 2), "{rows:?}");
 }
 
-/// The command that makes a namespace of its own, if that is possible here.
+/// A command that runs another in a new namespace, if that is possible here.
 #[cfg(target_os = "linux")]
 pub(crate) fn unshare(folder: &Folder, ways: &[&[&str]], probe: &str) -> Option<Command> {
     if !has_program("unshare") {
@@ -110,7 +110,7 @@ fn runs_are_seen_from_another_namespace_of_processes() {
         command.args([env!("CARGO_BIN_EXE_streamfmt"), "sessions", "list", "--json"]);
         listed(&command.output().unwrap().into())[0]["status"].clone()
     };
-    // A run in a namespace of its own, where its process ids are those of others here.
+    // A run in another namespace, where its process ids belong to other processes here.
     let Some(mut inside) = apart() else { return };
     inside.args([env!("CARGO_BIN_EXE_streamfmt"), "run", "--", "./agent"]);
     let running = Running::of_silent(&folder, inside);
@@ -159,7 +159,7 @@ fn a_full_disk_under_the_database_disturbs_no_run() {
     assert_eq!(folder.read("second.code"), "0\n", "{}", folder.read("second.err"));
     assert_eq!(folder.read("second"), format!("{}{SESSION}", reply(7)));
     assert!(folder.read("second.out").contains("Second reply."));
-    // Listing needs no room, not even where a run has no row yet.
+    // Listing needs no space, not even if a run has no row yet.
     assert!(folder.read("full.out").lines().count() == 1, "{}", folder.read("full.out"));
     let rows = listed(&Outcome { stderr: String::new(), ..told });
     let logs: Vec<&str> = rows.iter().filter_map(|row| row["log"].as_str()?.rsplit('/').next()).collect();

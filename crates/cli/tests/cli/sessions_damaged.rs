@@ -1,4 +1,4 @@
-//! `sessions` with a damaged database, with files that a kill left, and with histories that only the database knows.
+//! `sessions` with a damaged database, with files left by a kill, and with histories that only the database has.
 
 use std::fs;
 use std::time::{Duration, SystemTime};
@@ -24,7 +24,7 @@ fn history(session: &str, prompt: &str) -> String {
     ) + "\n"
 }
 
-/// Changes bytes of the database that are there at least once.
+/// Replaces bytes in the database, which must contain them.
 fn replace(folder: &Folder, from: &[u8], to: &[u8]) {
     let mut bytes = fs::read(folder.path(DATABASE)).unwrap();
     let places: Vec<usize> =
@@ -81,7 +81,7 @@ fn damage_is_reported_by_check_and_mended_on_request() {
     let (rows, stderr) = listed(&folder);
     assert_eq!(rows.len(), 1, "that of the run");
     assert!(stderr.contains("import histories again"), "{stderr}");
-    // A newer version is no damage.
+    // A newer version isn't damage.
     let mut bytes = fs::read(folder.path(DATABASE)).unwrap();
     bytes[63] = 99;
     fs::write(folder.path(DATABASE), bytes).unwrap();

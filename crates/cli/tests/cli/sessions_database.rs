@@ -1,4 +1,4 @@
-//! `sessions import` of an agent's database.
+//! `sessions import` from an agent's database.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use crate::run::run;
 use crate::serve::Served;
 use crate::sessions::{details, rows};
 
-/// Where the tests keep the database.
+/// The path of the test database.
 const DATABASE: &str = "home/agent/opencode.db";
 
-/// The tables of the first version that had a database.
+/// The tables of the agent's first version with a database.
 const TABLES: &str = "
 PRAGMA journal_mode = WAL;
 CREATE TABLE session (id text PRIMARY KEY, project_id text NOT NULL, parent_id text, slug text NOT NULL, directory text NOT NULL,
@@ -26,7 +26,7 @@ CREATE TABLE part (id text PRIMARY KEY, message_id text NOT NULL, session_id tex
 CREATE INDEX part_session_idx ON part (session_id);
 ";
 
-/// A database for tests.
+/// An agent's database.
 struct Agent(Connection);
 
 impl Agent {
@@ -41,7 +41,7 @@ impl Agent {
         self.0.execute_batch(sql).unwrap();
     }
 
-    /// Adds a session that was exported.
+    /// Adds an exported session.
     fn add(&self, export: &Value) {
         let info = &export["info"];
         let time = &info["time"];
@@ -91,7 +91,7 @@ fn without(object: &Value, keys: &[&str]) -> String {
     object.to_string()
 }
 
-/// The time of a step of a session, in milliseconds.
+/// The time of a session's step, in milliseconds.
 fn at(second: i64) -> i64 {
     1_795_000_000_000 + second * 1000
 }
@@ -133,7 +133,7 @@ fn task(session: &str) -> Value {
         "time": {"start": at(2), "end": at(3)}}})
 }
 
-/// A folder with a database of two sessions, one of them with a sub-agent's.
+/// A folder with a database of two sessions, one of which has a sub-agent.
 fn two() -> (Folder, Agent) {
     let folder = Folder::new();
     let agent = Agent::new(&folder.path(DATABASE));
@@ -148,7 +148,7 @@ fn import(folder: &Folder, path: &str) -> String {
     run(folder, &format!("sessions import {path}")).expect(0, "").stdout
 }
 
-/// The files of the agent with their content.
+/// The agent's files with their contents.
 fn files(folder: &Folder) -> Vec<(String, Vec<u8>)> {
     let place = Path::new(DATABASE).parent().unwrap().to_str().unwrap();
     let names = folder.names_in(place).into_iter();
@@ -174,7 +174,7 @@ fn every_session_is_imported_once_with_its_sub_agents() {
         json!(["opencode", "Title of ses_1", "/home/dev/shop", "model-1", "done", "The cart is mended."])
     );
     assert_eq!(row["started"], "2026-11-18T11:06:40Z");
-    // The sub-agent's are counted with those of the session.
+    // The sub-agent's figures are added to the session's.
     assert_eq!((&row["num_turns"], &row["cost_usd"]), (&json!(2), &json!(0.75)));
     assert_eq!((&row["tokens"]["input"], &row["tokens"]["cache_read"]), (&json!(300), &json!(60)));
     assert_eq!(row["log"], folder.path(DATABASE).canonicalize().unwrap().join("ses_1").to_str().unwrap());
@@ -206,10 +206,10 @@ fn a_session_that_has_grown_is_read_again_also_while_the_agent_writes() {
         "ROLLBACK; UPDATE session SET title = 'Door', time_updated = time_updated + 60000 WHERE id = 'ses_2'",
     );
     assert_eq!(import(&folder, "home/agent"), "0 new, 1 changed, 1 unchanged\n");
-    // A message that is taken back makes no time newer.
+    // Deleting a message changes no time.
     agent.run("DELETE FROM part WHERE id = 'prt_ses_1a_5'");
     assert_eq!(import(&folder, "home/agent"), "0 new, 1 changed, 1 unchanged\n");
-    // The agent gives a name only later.
+    // The agent names a session only later.
     agent.run("UPDATE session SET title = 'New session - 2026-11-18T11:06:40.000Z', time_updated = 1 + time_updated WHERE id = 'ses_1'");
     assert_eq!(import(&folder, "home/agent"), "0 new, 1 changed, 1 unchanged\n");
     let titles: Vec<Value> = rows(&folder, "").into_iter().map(|row| row["title"].clone()).collect();
@@ -225,7 +225,7 @@ fn sub_agents_without_a_call_are_sessions_of_their_own() {
     let rows = rows(&folder, "");
     let of = |session: &str| rows.iter().find(|row| row["agent_session"] == session).unwrap();
     assert_eq!(of("ses_3")["resumes"], of("ses_2")["id"]);
-    // A sub-agent that still works, or failed, is shown in its call.
+    // A sub-agent that is still working, or failed, is shown in its call.
     agent.run(r#"UPDATE part SET data = replace(data, '"completed"', '"error"') WHERE id = 'prt_ses_1_2'"#);
     let shown = run(&folder, "home/agent/opencode.db/ses_1").stdout;
     assert!(shown.contains("│   There are forty."), "{shown}");
@@ -307,7 +307,7 @@ fn hostile_rows_cost_only_themselves() {
         INSERT INTO message VALUES ('msg_ses_2_9', 'ses_2', 1795000006000, 1, '{"role":"user"}');
         INSERT INTO part VALUES ('prt_c', 'msg_ses_2_9', 'ses_2', 1, 1, '{"type":"text","text":"Thank you."}');
     "#);
-    // That with its own parent is listed, too; the one whose id looks like a path isn't.
+    // The one that is its own parent is listed as well; the one whose id looks like a path isn't.
     assert_eq!(import(&folder, "home/agent"), "3 new, 0 changed, 0 unchanged\n");
     let all = run(&folder, "--profile full home/agent/opencode.db/ses_2");
     for text in
@@ -330,14 +330,14 @@ fn a_database_is_no_input_of_lines() {
     assert_eq!(missing.code, Some(2), "{missing:?}");
 }
 
-/// The items of an input, without the numbers of their lines.
+/// The items of an input, without their line numbers.
 fn items(folder: &Folder, input: &str) -> Vec<Value> {
     let told = run(folder, &format!("--to items {input}"));
     let items = told.stdout.lines().map(|line| serde_json::from_str(line).unwrap());
     items
         .map(|mut item: Value| {
             item.as_object_mut().unwrap().remove("line");
-            // Ids of items without one name their line.
+            // An item without an id gets one from its line number.
             if item["id"].as_str().is_some_and(|id| id.starts_with("line-")) {
                 item["id"] = Value::Null;
             }
@@ -374,7 +374,7 @@ fn a_session_of_a_database_has_the_items_of_its_export() {
         let is_parent = stored.iter().any(|item| item["parent"].is_string());
         stored.retain(|item| item["parent"].is_null());
         let mut exported = items(&folder, path.to_str().unwrap());
-        // The export lacks the sub-agents, whose answers are repeated and whose cost is that of the turn, too.
+        // The export lacks the sub-agents. Their answers are repeated in the stored session, and their cost is part of the turn's.
         if is_parent {
             stored
                 .iter_mut()

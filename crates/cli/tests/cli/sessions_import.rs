@@ -1,4 +1,4 @@
-//! `sessions import` of runs that were recorded elsewhere, such as the folder that a CI job uploads.
+//! `sessions import` of runs recorded elsewhere, such as the folder that a CI job uploads.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -15,7 +15,7 @@ use crate::sessions::{DATA, details, rows};
 
 const ID: &str = "20261123-224103-k3x9qa";
 
-/// A CI job's folder with one run, as it is uploaded: nothing else is left of it.
+/// The uploaded folder of a CI job with one run; nothing else is left of the job.
 fn job() -> Folder {
     let folder = agents(&[("claude", "cat session; echo warning >&2; exit 3"), ("other", "cat reply")]);
     assert_eq!(run(&folder, "run --label job=4711 -- ./claude -p Fix").code, Some(3));
@@ -58,7 +58,7 @@ fn a_ci_job_s_folder_becomes_sessions() {
         import(&folder, &format!("artifact/{}.json", ids(&folder)[0])),
         "0 new, 0 changed, 1 unchanged\n"
     );
-    // The copy is all that it needs.
+    // The import doesn't depend on the original files.
     fs::remove_dir_all(folder.path("artifact")).unwrap();
     assert_eq!(run(&folder, "sessions reindex").stdout, "1 runs\n");
     assert_eq!(rows(&folder, ""), before);
@@ -174,7 +174,7 @@ fn an_id_that_another_session_has_becomes_another_one() {
         let shown = run(&folder, &format!("sessions show {id}")).expect(0, "").stdout;
         assert_eq!(shown.matches("reply number").count(), 1, "{shown}");
     }
-    // A history has a row of its own.
+    // A history has its own row.
     let prompt = r#"{"type":"user","sessionId":"h-1","cwd":"/home/dev/shop","uuid":"u0","parentUuid":null,"isSidechain":false,"timestamp":"2026-11-20T10:00:00.000Z","message":{"role":"user","content":"Ask"}}"#;
     folder.write("h/one.jsonl", format!("{prompt}\n"));
     import(&folder, "h");
@@ -216,7 +216,7 @@ fn a_hostile_folder_leads_nowhere() {
         }
         folder.write(&format!("evil/{id}.json"), side(&changes));
     };
-    // Paths of others.
+    // Paths to other files.
     named('a', json!({"log": secret, "errors": secret}));
     named(
         'b',
@@ -233,7 +233,7 @@ fn a_hostile_folder_leads_nowhere() {
     }
     symlink(folder.path(&format!("evil/{}.json", id('a'))), folder.path(&format!("evil/{}.json", id('e'))))
         .unwrap();
-    // What isn't a file.
+    // Not regular files.
     named('f', json!({}));
     assert!(
         Command::new("mkfifo")
@@ -292,7 +292,7 @@ fn a_session_removes_no_file_of_another_one() {
     let folder = agents(&[("claude", "cat session")]);
     run(&folder, "run -- ./claude -p Mine");
     let mine = ids(&folder).remove(0);
-    // As if somebody had put it there.
+    // Planted by someone else.
     let log = folder.path(&format!("{SESSIONS}/{mine}.json"));
     folder.write(
         &format!("{SESSIONS}/{ID}.json"),

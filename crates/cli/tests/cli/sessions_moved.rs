@@ -1,4 +1,5 @@
-//! `sessions` on a data folder that isn't where its runs were recorded: moved, restored, mounted elsewhere, with names that are no text.
+//! `sessions` on a data folder other than the one where its runs were recorded: moved, restored, mounted elsewhere, with names that aren't
+//! UTF-8.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -13,8 +14,7 @@ use crate::run::{SESSIONS, agents, command, run};
 use crate::serve::{Served, ids};
 use crate::sessions::{DATA, rows};
 
-/// Runs a script in which `$0` is the program, where it may mount what nobody else sees. Where nothing can be mounted, the test that asks
-/// counts as skipped.
+/// Runs a script, with the program as `$0`, in its own mount namespace. If nothing can be mounted, the calling test counts as skipped.
 pub(crate) fn with_mounts(folder: &Folder, script: &str) -> Option<Outcome> {
     if !has_program("unshare") || !has_program("mount") {
         return None;
@@ -34,7 +34,7 @@ pub(crate) fn with_mounts(folder: &Folder, script: &str) -> Option<Outcome> {
     found
 }
 
-/// The command on the data of another folder.
+/// The command, run on another data folder.
 fn on(folder: &Folder, data: &Path, arguments: &str) -> Outcome {
     command(folder, arguments).env("XDG_DATA_HOME", data).output().unwrap().into()
 }
@@ -52,7 +52,7 @@ fn a_data_folder_that_was_moved_works_as_it_is() {
     ]);
     run(&folder, "run --label team=shop -- ./claude -p Fix");
     run(&folder, "run --log elsewhere.ndjson -- ./claude -p More");
-    // The figures of this one are read only after the move.
+    // This run's figures are read only after the move.
     let mut killed = command(&folder, "run -- ./slow").spawn().unwrap();
     until(|| "the agent".to_owned(), || folder.path("begun").exists());
     rustix::process::kill_process(rustix::process::Pid::from_child(&killed), Signal::KILL).unwrap();
@@ -129,7 +129,7 @@ fn only_a_side_file_that_was_moved_without_its_log_leads_to_the_old_place() {
     let log = |outcome: &Outcome| listed(outcome)[0]["log"].as_str().unwrap().to_owned();
     assert!(log(&on(&folder, &data, "sessions list --json")).starts_with(old.to_str().unwrap()));
     assert!(on(&folder, &data, "sessions show last").expect(0, "").stdout.contains("First reply."));
-    // What lies beside it comes first.
+    // A log beside the side file takes precedence.
     fs::write(sessions.join(format!("{name}.ndjson")), SESSION.replace("First reply", "Restored reply"))
         .unwrap();
     assert!(log(&on(&folder, &data, "sessions list --json")).starts_with(data.to_str().unwrap()));
@@ -141,7 +141,7 @@ fn only_a_side_file_that_was_moved_without_its_log_leads_to_the_old_place() {
 fn names_that_are_no_text_are_kept_and_found() {
     let folder = agents(&[("claude", "cat \"$SESSION\"")]);
     let session = folder.path("session");
-    // The last one looks like what earlier versions wrote.
+    // The last one looks like a name written by earlier versions.
     for name in [&b"n\xff"[..], b"\xe9t\xe9 'x' \\", b"a\nb\xc3", "\u{fffd}FF\u{fffd}".as_bytes()] {
         let odd = folder.path("").join(OsStr::from_bytes(name));
         fs::create_dir(&odd).unwrap();

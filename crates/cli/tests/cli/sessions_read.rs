@@ -1,4 +1,4 @@
-//! `sessions list` and `show` where nothing can be written, and a home folder that is none.
+//! `sessions list` and `show` on read-only data, and with an unusable home folder.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,7 +12,7 @@ use crate::serve_guard::is_root;
 use crate::sessions::{DATA, rows};
 use crate::sessions_moved::with_mounts;
 
-/// A folder with three runs: one with a label and standard error, one that failed, one that was killed and isn't in the database.
+/// A folder with three runs: one with a label and standard error, one that failed, and one that was killed and isn't in the database.
 fn recorded() -> Folder {
     let folder = agents(&[("claude", "cat session; echo warning >&2"), ("fails", "cat reply; exit 3")]);
     run(&folder, "run --label team=shop -- ./claude -p Fix");
@@ -44,7 +44,7 @@ fn check(outcome: &Outcome, expected: &[Value], shown: &str) {
 const LOOK: &str = "\"$0\" sessions list --json; \"$0\" sessions list | cut -c 1-40; \"$0\" sessions show last~1; \
                     \"$0\" sessions show last~1 --json";
 
-/// What [`LOOK`] shows.
+/// The expected output of [`LOOK`].
 fn looked(folder: &Folder) -> (Vec<Value>, String) {
     let table = run(folder, "sessions list").stdout;
     let table: Vec<String> = table.lines().map(|line| line.chars().take(40).collect()).collect();
@@ -57,13 +57,13 @@ fn looked(folder: &Folder) -> (Vec<Value>, String) {
 fn data_on_a_read_only_disk_is_listed_and_shown() {
     let folder = recorded();
     let read_only = "mount --bind home home; mount -o remount,ro,bind home";
-    // Before anything was written to the database here.
+    // Before the first write to the database here.
     let first = with_mounts(&folder, &format!("{read_only}; {LOOK}"));
     let (expected, shown) = looked(&folder);
     let Some(first) = first else { return };
     check(&first, &expected, &shown);
     check(&with_mounts(&folder, &format!("{read_only}; {LOOK}")).unwrap(), &expected, &shown);
-    // With nothing but the runs.
+    // With the runs only.
     fs::rename(folder.path(SESSIONS), folder.path("sessions")).unwrap();
     fs::remove_dir_all(folder.path(DATA)).unwrap();
     fs::create_dir(folder.path(DATA)).unwrap();
@@ -75,11 +75,11 @@ fn data_on_a_read_only_disk_is_listed_and_shown() {
                  export XDG_DATA_HOME=$PWD/image";
     let of_image = with_mounts(&folder, &format!("{image}; {LOOK}")).unwrap();
     assert_eq!(of_image.stdout.replace("/image/", "/home/.local/share/"), outcome.stdout);
-    // Without any.
+    // With no data at all.
     fs::remove_dir_all(folder.path(DATA)).unwrap();
     let none = with_mounts(&folder, &format!("{read_only}; \"$0\" sessions list")).unwrap();
     assert_eq!((none.code, &*none.stdout, &*none.stderr), (Some(0), "", ""));
-    // What would change something says why it can't.
+    // A command that would write reports why it can't.
     let refused = with_mounts(&folder, &format!("{read_only}; \"$0\" sessions reindex")).unwrap();
     assert!(refused.code == Some(74) && refused.stderr.contains("read-only file system"), "{refused:?}");
 }
@@ -107,18 +107,18 @@ fn data_of_another_user_is_listed_and_shown() {
     if as_other("\"$0\" --version").code != Some(0) {
         return skip("another user can't run the program where it lies");
     }
-    // Nobody else reads what isn't shared.
+    // Other users can't read unshared data.
     let refused = as_other("\"$0\" sessions list");
     assert!(refused.code == Some(74) && refused.stderr.contains("permission denied"), "{refused:?}");
     open("u=rwX,go=rX");
     check(&as_other(LOOK), &expected, &shown);
-    // A log that isn't shared hides no other run.
+    // An unshared log hides no other run.
     fs::set_permissions(expected[0]["log"].as_str().unwrap(), fs::Permissions::from_mode(0o600)).unwrap();
     let listed = as_other("\"$0\" sessions list --json");
     assert_eq!((listed.code, listed.stdout.lines().count()), (Some(0), 3), "{listed:?}");
-    // Nor is anything changed: the folder is open as before.
+    // Nothing is changed either: the folder's mode is as before.
     assert_eq!(fs::metadata(folder.path(DATA)).unwrap().permissions().mode() & 0o777, 0o755);
-    // A folder of one's own without write permission.
+    // A folder that the user owns but can't write to.
     assert!(
         Command::new("chown")
             .args(["-R", "65534"])
@@ -152,7 +152,7 @@ fn a_home_that_is_not_absolute_is_refused() {
         let mut known = command(&folder, "run -- ./claude -p Fix");
         let known = Outcome::from(known.env("HOME", home).env("XDG_DATA_HOME", &data).output().unwrap());
         assert!(known.code == Some(0) && known.kept.unwrap().starts_with(data.to_str().unwrap()));
-        // The working folder may be anybody's: its settings aren't one's own.
+        // The working folder may belong to anyone: its settings aren't the user's own.
         let mut shown = command(&folder, "session");
         let shown = Outcome::from(shown.env("HOME", home).output().unwrap()).expect(0, "");
         assert!(shown.stdout.contains("First reply."), "{home}: {shown:?}");

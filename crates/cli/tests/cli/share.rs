@@ -1,4 +1,4 @@
-//! `share`: the masked page, and the list of what was masked in it and what was left.
+//! `share`: the masked page, and the list of what was masked and what was left.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,17 +7,17 @@ use serde_json::Value;
 use crate::inputs::gzip;
 use crate::program::{Folder, Outcome};
 
-/// Secrets are put together here, so that no scanner takes them for a leak.
+/// Secrets are assembled here, so that no scanner takes them for a leak.
 fn token() -> String {
     format!("ghp_{}", "a1B2".repeat(9))
 }
 
-/// Words that look random.
+/// A word that looks random.
 fn random(start: &str) -> String {
     format!("{start}{}", "Xk2LW9bZ4Tn6".repeat(3))
 }
 
-/// A session with secrets at many places, and others that no rule masks.
+/// A session with secrets in many places, some of which no rule masks.
 fn session() -> String {
     let lines = [
         r#"{"type":"system","subtype":"init","session_id":"s-1","model":"m","cwd":"/srv/shop","tools":[]}"#,
@@ -37,7 +37,7 @@ fn shared(folder: &Folder, options: &str) -> Outcome {
     folder.run(&format!("share s.jsonl {options}"))
 }
 
-/// The finds and the sum.
+/// The finds and the total.
 fn listed(outcome: &Outcome) -> (Vec<Value>, Value) {
     let mut lines: Vec<Value> =
         outcome.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -46,7 +46,7 @@ fn listed(outcome: &Outcome) -> (Vec<Value>, Value) {
     (lines, total)
 }
 
-/// The masks in a text, by kind.
+/// The number of masks in a text, by kind.
 fn masks(text: &str) -> BTreeMap<&str, u64> {
     let mut masks = BTreeMap::new();
     for (at, start) in text.match_indices("[redacted ") {
@@ -114,7 +114,7 @@ fn what_the_list_says_is_masked_is_what_the_page_shows() {
         let listed: BTreeSet<String> = masked.clone().map(|find| text(find, "kind")).collect();
         let shown: BTreeSet<String> = masks(&page).into_keys().map(str::to_owned).collect();
         assert_eq!(listed, shown, "{profile}");
-        // Each entry of the page has the masks that are listed for it.
+        // Each entry of the page has the masks listed for it.
         let mut expected: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for find in masked {
             let anchor = text(find, "anchor");
@@ -131,7 +131,7 @@ fn what_the_list_says_is_masked_is_what_the_page_shows() {
             }
         }
         assert_eq!(found, expected, "{profile}");
-        // What was left is in the page as well.
+        // Unmasked finds are in the page as well.
         for find in finds.iter().filter(|find| find["find"] == "left") {
             assert!(page.contains(find["start"].as_str().unwrap()), "{profile}: {find}");
         }
@@ -170,12 +170,12 @@ fn what_was_left_fails_only_if_wanted() {
     shared(&folder, "--strict").expect(1, "");
     let calm = folder.run("share --strict calm.jsonl").expect(0, "");
     assert!(calm.stdout.starts_with("0 masked, 0 left: calm.html ("), "{}", calm.stdout);
-    // The page of an input that breaks off has a list, too.
+    // The page of a truncated input has a list as well.
     let packed = gzip(session().as_bytes());
     folder.write("cut.gz", &packed[..packed.len() - 4]);
     let cut = folder.run("share cut.gz");
     assert!(cut.code == Some(2) && cut.stdout.contains("\n9 masked, 5 left: cut.html ("), "{cut:?}");
-    // An input that can't be read gives no list.
+    // An unreadable input has no list.
     let none = folder.run("share ./none.jsonl");
     assert_eq!((none.code, &*none.stdout), (Some(2), ""));
 }
@@ -211,7 +211,7 @@ fn several_at_once_write_a_page_each() {
     for page in ["s.html", "s-2.html", "s-3.html", "s-4.html"] {
         assert!(folder.read(page).starts_with("<!"), "{page}");
     }
-    // What can't be shared leaves no empty page.
+    // A session that can't be shared leaves no empty page.
     shared(&folder, "-o empty --from nobody");
     assert_eq!(folder.names_in("empty"), ["s.jsonl"]);
 }

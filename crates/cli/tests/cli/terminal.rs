@@ -1,4 +1,4 @@
-//! What the program asks a terminal, and how it leaves it: in a real one, whose other end answers as it likes.
+//! The program's query to the terminal, and the state that it leaves: on a real terminal, whose other end answers in various ways.
 
 use std::time::Instant;
 
@@ -13,14 +13,14 @@ const THEME: &str = "[dark.roles]\nreply = \"red\"\n[light.roles]\nreply = \"blu
 const LIGHT: &str = "\x1b]11;rgb:ffff/ffff/ffff\x1b\\\x1b[?62;22c";
 const DARK: &str = "\x1b]11;rgb:1b/1d/22\x07\x1b[?1;2c";
 
-/// What the terminal got, whether it was asked, and what was left to be read on its line.
+/// The terminal's output, whether it was queried, and the input left unread on it.
 struct Seen {
     written: String,
     asked: bool,
     left: String,
 }
 
-/// Runs the program in a terminal on which `typed` was typed before, and that gives this answer or none.
+/// Runs the program on a terminal on which `typed` was typed before, and which sends this answer, if any.
 fn run(arguments: &str, variables: &[(&str, &str)], typed: &str, answer: Option<&str>) -> Seen {
     let folder = Folder::with(&[("theme.toml", THEME), ("s.jsonl", SESSION)]);
     let variables = [&[("TERM", "xterm-256color")], variables].concat();
@@ -36,8 +36,8 @@ fn run(arguments: &str, variables: &[(&str, &str)], typed: &str, answer: Option<
     Seen { written, asked, left }
 }
 
-/// Runs it with an answer that comes in time, until it is as it should be. A run that isn't proves nothing: on a busy machine
-/// the test may be slow to answer, or the program to look.
+/// Runs it with a timely answer, until the result is right. A wrong result proves nothing: on a busy machine the test may answer late, or
+/// the program may read late.
 #[track_caller]
 fn run_in_time(answer: &str, color: u8) {
     let is_right = |seen: &Seen| seen.left == "<typed>\n" && seen.written.contains(&reply_in(color));
@@ -77,7 +77,7 @@ fn the_terminal_tells_its_background() {
 fn a_silent_terminal_is_not_waited_for_long() {
     let begun = Instant::now();
     let seen = run("--theme ./theme.toml s.jsonl", &[], "", None);
-    // A busy machine takes its time.
+    // A generous limit, for a busy machine.
     assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
     check(&seen, true, DARK_RED);
     assert_eq!(seen.left, "<typed>\n");

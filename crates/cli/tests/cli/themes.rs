@@ -1,8 +1,8 @@
-//! Themes of the user's, and the command that helps with them.
+//! The user's own themes, and the command for them.
 
 use crate::program::{Folder, SESSION};
 
-/// A folder with a session and a theme in the user's settings.
+/// A folder with a session and a theme among the user's settings.
 fn folder(theme: &str) -> Folder {
     let folder = Folder::with(&[("s.jsonl", SESSION)]);
     std::fs::create_dir_all(folder.path("config/streamfmt/themes")).unwrap();
@@ -98,10 +98,10 @@ fn a_theme_that_is_not_there_is_told_whether_it_is_used_or_not() {
         let place = "  2 | theme = \"drak\"\n    |         ^^^^^^\n";
         let told = format!("streamfmt: ./mine.toml:2:9: theme \"drak\": {nope}{place}");
         folder.run(&format!("s.jsonl {look} --profile ./mine.toml")).expect(2, &told);
-        // What is used instead needs no other.
+        // A replacement for the missing theme needs no theme of that name.
         folder.run(&format!("s.jsonl {look} --profile ./mine.toml --set theme=mono:light")).expect(0, "");
         folder.run(&format!("s.jsonl {look} --profile ./mine.toml --theme mine")).expect(0, "");
-        // In settings that were found it is left out.
+        // In discovered settings, the missing theme is ignored.
         folder.write(settings, "theme = \"drak\"\n");
         let found = folder.run(&format!("s.jsonl {look}"));
         let told = format!("streamfmt: ~/.config/streamfmt/config.toml:1:9: theme \"drak\": {nope}");

@@ -1,4 +1,4 @@
-//! Projects that bring settings along: what they may do, and what they are trusted with.
+//! Projects with their own settings: what they may do, and what trust permits.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,14 +9,14 @@ use crate::program::{Folder, Outcome, has_program, skip};
 #[cfg(unix)]
 use crate::tty::Terminal;
 
-/// A session with a command that fails, thinking and a long result.
+/// A session with a failing command, thinking and a long result.
 const SESSION: &str = r#"{"type":"system","subtype":"init","session_id":"s-1","model":"model-1","cwd":"/home/dev/shop","tools":[],"uuid":"u-1"}
 {"type":"assistant","message":{"id":"m-1","role":"assistant","content":[{"type":"thinking","thinking":"Hm."},{"type":"tool_use","id":"t-1","name":"Bash","input":{"command":"rm -rf build"}}]},"session_id":"s-1","uuid":"u-2"}
 {"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t-1","content":"one\ntwo\nthree\nfour","is_error":true}]},"session_id":"s-1","uuid":"u-3"}
 {"type":"result","subtype":"success","is_error":false,"num_turns":2,"result":"Done.","session_id":"s-1","uuid":"u-4"}
 "#;
 
-/// A folder with a session, a project and something beside it that is nobody's business.
+/// A folder with a session, a project and files outside of the project.
 fn folder_with(settings: &str) -> Folder {
     let folder =
         Folder::with(&[("s.jsonl", SESSION), ("secret.toml", "hide = ['call']\n"), ("secret.lua", LOUD)]);
@@ -39,17 +39,17 @@ fn run(folder: &Folder, arguments: &str) -> Outcome {
     in_project(folder, arguments).output().unwrap().into()
 }
 
-/// The text without the project: what is shown if none of its settings count.
+/// The text without the project's settings.
 fn usual(folder: &Folder) -> String {
     run(folder, "../s.jsonl --to text --no-project").expect(0, "").stdout
 }
 
-/// The message about a project's settings that are ignored.
+/// The message about a project's ignored settings.
 fn left_out(what: &str) -> String {
     format!("streamfmt: ignored {what}: streamfmt.toml is not trusted; see: streamfmt trust\n")
 }
 
-/// Settings that an untrusted project tries, and what the message names of them. All are in vain.
+/// Settings that an untrusted project attempts, and their names in the message. All are ignored.
 fn hostile() -> Vec<(String, &'static str)> {
     let mut table: Vec<(String, &'static str)> = [
         ("hide = ['call']", "hide"),
@@ -144,7 +144,7 @@ fn an_untrusted_project_changes_nothing_that_is_said() {
         );
         let lines: Vec<&str> = outcome.stderr.lines().collect();
         assert!(lines.len() == 1 && lines[0].contains(told), "{shown}: {}", outcome.stderr);
-        // What is too large is not trusted either: there is nothing to see.
+        // A project that is too large can't be trusted, so there is nothing to review.
         let leads_on = lines[0].ends_with("; see: streamfmt trust") || told.starts_with("larger");
         assert!(
             leads_on && lines[0].len() < 300 && !lines[0].contains('\x1b'),
@@ -167,7 +167,7 @@ fn its_own_script_does_not_run_unasked() {
     assert!(text.starts_with(said) && text.contains("Read README.md"), "{text}");
 }
 
-/// The files that a run opened, and the programs that it started; nothing if that can't be seen here.
+/// The files that a run opened, and the number of programs it started; `None` if that can't be traced here.
 fn traced(folder: &Folder, arguments: &str) -> Option<(BTreeSet<String>, usize)> {
     let program = in_project(folder, arguments);
     let log = folder.path("trace");
@@ -357,7 +357,7 @@ fn links_that_leave_a_project_keep_it_from_being_trusted() {
     let why = ".streamfmt: x.lua is a symbolic link to a place outside";
     assert!(told.code == Some(2) && told.stderr.contains(why), "{told:?}");
     fs::remove_file(folder.path("project/.streamfmt/x.lua")).unwrap();
-    // What its settings lead to is no different.
+    // The same holds for files that its settings refer to.
     folder.write("project/pack/plugin.toml", "name = 'pack'\napi = 1\n");
     folder.write("project/pack/init.lua", "require('m')\n");
     std::os::unix::fs::symlink("../../secret.lua", folder.path("project/pack/m.lua")).unwrap();

@@ -1,4 +1,4 @@
-//! The program in a terminal: its screen, its keyboard, and the line to the program.
+//! The program on a terminal: its screen, its keyboard, and its line.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -8,10 +8,10 @@ use std::thread::{self, JoinHandle};
 
 use crate::program::{Folder, Reader, contains};
 
-/// Stands on the screen after all that the program wrote.
+/// Written to the screen after all output of the program.
 const END: &str = "<the end>";
 
-/// A terminal in which the program runs.
+/// A terminal on which the program runs.
 pub(crate) struct Terminal {
     pub(crate) screen: Reader,
     keyboard: File,
@@ -20,12 +20,12 @@ pub(crate) struct Terminal {
 }
 
 impl Terminal {
-    /// Runs the program in a terminal on which `typed` was typed before.
+    /// Runs the program on a terminal on which `typed` was typed before.
     pub(crate) fn start(folder: &Folder, arguments: &str, variables: &[(&str, &str)], typed: &str) -> Self {
         Self::start_as_wide(80, folder, arguments, variables, typed)
     }
 
-    /// The same in a terminal of so many columns.
+    /// The same, on a terminal with this width.
     pub(crate) fn start_as_wide(
         columns: u16,
         folder: &Folder,
@@ -37,8 +37,8 @@ impl Terminal {
         pty.resize(pty_process::Size::new(24, columns)).unwrap();
         let file = |end: BorrowedFd<'_>| File::from(end.try_clone_to_owned().unwrap());
         let mut keyboard = file(pty.as_fd());
-        // Held until all was read: on Linux a terminal that no program holds any more may report its end while its
-        // last output is still on the way.
+        // Held until everything was read: on Linux a terminal that no program holds open may report its end while its last output is still
+        // on the way.
         let line = file(pts.as_fd());
         keyboard.write_all(typed.as_bytes()).unwrap();
         let mut command = pty_process::blocking::Command::new(env!("CARGO_BIN_EXE_streamfmt"))
@@ -62,7 +62,7 @@ impl Terminal {
         self.keyboard.write_all(keys.as_bytes()).unwrap();
     }
 
-    /// Waits until a text is on the screen, or the program has ended without it; says which.
+    /// Waits until a text is on the screen or the program has ended; returns whether the text is there.
     #[track_caller]
     pub(crate) fn shows(&mut self, text: &str) -> bool {
         self.screen.until(|seen| contains(seen, text) || contains(seen, END));
@@ -75,19 +75,19 @@ impl Terminal {
         self.screen.until(|seen| contains(seen, END));
     }
 
-    /// What was written before the end.
+    /// The output before the end.
     pub(crate) fn written(&self) -> String {
         let text = String::from_utf8_lossy(self.screen.seen());
         text.split(END).next().unwrap_or_default().to_owned()
     }
 
-    /// Waits for the end, types a line, and gives what a shell would read then: all that the program left, and the line.
+    /// Waits for the end, types a line, and returns what a shell would read then: unread input, and the line.
     #[track_caller]
     pub(crate) fn line_after(mut self, typed: &str) -> (ExitStatus, String) {
         self.until_end();
         self.hit(typed);
         self.hit("\n");
-        // The terminal shows again what is typed, and before it an answer that came too late.
+        // The terminal echoes the typed line, after an answer that came too late.
         self.screen.until(|seen| {
             let end = seen.windows(END.len()).position(|part| part == END.as_bytes()).unwrap_or(seen.len());
             contains(&seen[end..], typed)

@@ -1,4 +1,4 @@
-//! `--to json --live always`: what changes, one update a line.
+//! `--to json --live always`: one update per line.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::program::{Folder, Running, contains};
 
-/// A streamed message in small pieces, and then whole.
+/// A message streamed in small pieces, and then complete.
 fn streamed(id: &str, pieces: &[&str]) -> Vec<String> {
     let event =
         |event: Value| format!("{}\n", json!({"type": "stream_event", "event": event, "session_id": "s"}));
@@ -42,7 +42,7 @@ fn updates(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// What is shown in the end: the entries by their ids.
+/// The final state: the entries by their ids.
 fn folded(updates: &[Value]) -> BTreeMap<String, Value> {
     let mut shown = BTreeMap::new();
     for update in updates {
@@ -63,10 +63,10 @@ fn what_grows_is_shown_though_the_input_pauses_and_what_is_finished_at_once() {
     let lines = streamed("m", &["one ", "two ", "three"]);
     running.feed(&lines[..3].concat());
     running.until_shown("one ");
-    // The last state comes though nothing more is read.
+    // The last state is written although no more input comes.
     running.feed(&lines[3]);
     running.until_shown("one two ");
-    // What is whole doesn't wait for the next look.
+    // A complete entry doesn't wait for the next tick.
     running.feed(&lines[4..].concat());
     running.feed(&whole(
         "n",
@@ -144,7 +144,7 @@ fn a_secret_is_masked_while_it_grows() {
     }
     let outcome = running.finish();
     let shown = updates(&outcome.stdout);
-    // Behind the reply comes that the stream has no result.
+    // The reply is followed by the notice that the stream has no result.
     let reply = shown.iter().rev().find(|update| update["entry"]["kind"] == "reply").unwrap();
     assert!(reply["entry"]["body"][0]["text"].as_str().unwrap().ends_with("last"));
     for part in ["ghp_", "odd", "MII"] {

@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::program::{Folder, Running, SESSION, reply};
 
-/// A plugin that says `word` of each reply.
+/// A plugin that writes `word` before each reply.
 fn says(word: &str) -> String {
     format!("sf.view('reply', function(item) return sf.text('{word}: ' .. item.text) end)\n")
 }
@@ -16,7 +16,7 @@ fn a_file_is_written_anew_when_a_plugin_is_saved_and_a_broken_one_changes_nothin
     running.until_written("out", "one: Second reply.");
     folder.write("p.lua", says("two"));
     running.until_written("out", "two: Second reply.");
-    // A save that can't be loaded is told with its place, and what there was stays.
+    // A broken file is reported with its place, and the earlier version stays in use.
     folder.replace("p.lua", "\nsf.view('reply', function(\n");
     running.until_reported("p.lua:3");
     running.until_reported("keeping what was loaded before");
@@ -61,7 +61,7 @@ fn settings_are_watched_with_what_they_lead_to_and_what_may_come() {
     running.until_written("out", "Second reply.");
     running.until_reported("detail");
     assert!(!folder.read("out").contains("done"));
-    // What was wrong before keeps nothing from being loaded, wherever it stands now, and is told once.
+    // An earlier mistake doesn't prevent loading, even at a new place, and is reported once.
     folder.replace(&format!("{home}/team.toml"), "hide = []\n");
     running.until_written("out", "done");
     let settings = "\ndetial = 1\nlayout.margin = 7\n";
@@ -73,7 +73,7 @@ fn settings_are_watched_with_what_they_lead_to_and_what_may_come() {
     running.until_reported("keeping what was loaded before");
     assert!(running.messages().contains("config.toml:4:1: unknown key \"hied\""));
     folder.replace(&format!("{home}/config.toml"), settings);
-    // Files that were looked for in vain.
+    // Files that didn't exist before.
     folder.replace(&format!("{home}/init.lua"), says("mine"));
     running.until_written("out", "mine: Second reply.");
     folder.replace("streamfmt.toml", "layout.glyphs = 'ascii'\nlayout.width = 40\nlimits.result-lines = 3\n");

@@ -1,5 +1,5 @@
-//! The files that the program writes and removes: their modes, what becomes of a file in their place, and whether a symbolic link there is
-//! followed. Files of a run that is recorded, and of the server, are in tables of that crate (`serve/tests/modes.rs`, `store/remove.rs`).
+//! The files that the program writes and removes: their modes, what happens to an existing file, and whether a symbolic link is followed.
+//! The files of recorded runs and of the server are in tables of that crate (`serve/tests/modes.rs`, `store/remove.rs`).
 
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
@@ -10,31 +10,31 @@ use rustix::fs::Mode;
 
 use crate::program::{Folder, SESSION};
 
-/// What becomes of a file in the place of one that is written.
+/// What happens to an existing file.
 #[derive(Debug, PartialEq, Eq)]
 enum Before {
-    /// It has the new content and keeps its mode.
+    /// It gets the new content and keeps its mode.
     Replaced,
-    /// A new file, with the mode of one, is in its place.
+    /// A new file, with a new file's mode, replaces it.
     Renewed,
-    /// The new content comes after its own, and it keeps its mode.
+    /// The new content is appended, and it keeps its mode.
     Continued,
-    /// It stays as it is: the command fails, or the file gets another name.
+    /// It doesn't change: the command fails, or the output gets another name.
     Kept,
 }
 
-/// What becomes of a symbolic link in the place of a file that is written.
+/// What happens to a symbolic link in the place of the file.
 #[derive(Debug, PartialEq, Eq)]
 enum Linked {
-    /// The file that it leads to is written, and the link stays.
+    /// Its target is written, and the link stays.
     Followed,
-    /// A file is in the place of the link.
+    /// A file replaces the link.
     Replaced,
-    /// It stays and leads where it did: the command fails, or the file gets another name.
+    /// It doesn't change: the command fails, or the output gets another name.
     Kept,
 }
 
-/// One kind of file that the program writes.
+/// A kind of file that the program writes.
 struct Writing {
     command: &'static str,
     file: &'static str,
@@ -44,9 +44,9 @@ struct Writing {
     linked: Linked,
 }
 
-/// Whoever may read the folder may read what is written there by name.
+/// Files written where the user asked for them: readable like the folder.
 const OPEN: [u32; 2] = [0o644, 0o755];
-/// What a person decided, what an agent wrote and whatever names a run: nobody else's business.
+/// The user's decisions, agents' output and the names of runs: readable by their owner only.
 const PRIVATE: [u32; 2] = [0o600, 0o700];
 
 /// Every kind of file.
@@ -57,7 +57,7 @@ const WRITINGS: [Writing; 19] = [
     writing("s.jsonl --also markdown=out", "out", OPEN, Before::Replaced, Linked::Followed),
     writing("s.jsonl --summary out", "out", OPEN, Before::Continued, Linked::Followed),
     writing("s.jsonl --tee out", "out", PRIVATE, Before::Continued, Linked::Kept),
-    // Its name is made of its content.
+    // Its name is derived from its content.
     writing(
         "s.jsonl --to markdown -o page.md --assets pictures",
         "pictures/6b7fa434f92a8b80aab02d9bf1a12e49.png",
@@ -133,7 +133,7 @@ impl Writing {
         let folder = self.folder();
         let name = match self.file.strip_suffix('*') {
             None => self.file.to_owned(),
-            // The name is known once there is such a file.
+            // The name is only known once the file exists.
             Some(above) => {
                 folder.run(self.command);
                 let name = format!("{above}{}", folder.names_in(above)[0]);
@@ -147,7 +147,7 @@ impl Writing {
     }
 }
 
-/// The modes of everything below a folder, and whether it is a folder.
+/// Collects the mode of everything below a folder, and whether it is a folder.
 fn modes(folder: &Path, above: &str, found: &mut BTreeMap<String, (u32, bool)>) {
     for entry in fs::read_dir(folder).unwrap() {
         let entry = entry.unwrap();
@@ -168,7 +168,7 @@ fn all_modes(folder: &Folder) -> BTreeMap<String, (u32, bool)> {
 
 #[test]
 fn each_new_file_has_its_mode_and_nothing_is_left_beside_it() {
-    // With a narrower one, a missing mode would not be noticed.
+    // With a narrower umask, a missing mode wouldn't be noticed.
     rustix::process::umask(Mode::from_raw_mode(0o022));
     for writing in &WRITINGS {
         let Writing { command, file, modes: [of_file, of_folder], .. } = writing;

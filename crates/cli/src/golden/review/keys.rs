@@ -96,7 +96,7 @@ mod unix {
 mod other {
     use std::io;
 
-    /// The keyboard, by lines: the first letter of each counts.
+    /// Reads keys as lines: the first letter of each counts.
     pub(in super::super) struct Keys;
 
     impl Keys {

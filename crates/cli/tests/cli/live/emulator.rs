@@ -1,4 +1,4 @@
-//! A terminal as users have it: with a scrollback, and rows that are broken anew when its width changes.
+//! An emulated terminal with a scrollback, which rewraps rows when its width changes.
 
 use alacritty_terminal::event::VoidListener;
 use alacritty_terminal::grid::Dimensions;
@@ -11,7 +11,7 @@ use alacritty_terminal::{Term, term};
 /// Columns and rows.
 pub(crate) type Size = (usize, usize);
 
-/// What stands on it.
+/// The terminal's content.
 pub(crate) struct Emulator {
     terminal: Term<VoidListener>,
     processor: Processor,
@@ -31,12 +31,12 @@ impl Emulator {
         self.terminal.resize(sized(size));
     }
 
-    /// The rows of its screen, without what is blank at their ends.
+    /// The rows of its screen, without trailing blanks.
     pub(crate) fn screen(&self) -> Vec<String> {
         self.texts(0)
     }
 
-    /// The rows of its scrollback and its screen, down to the last that isn't blank.
+    /// The rows of its scrollback and its screen, down to the last row that isn't blank.
     pub(crate) fn rows(&self) -> Vec<String> {
         let mut rows = self.texts(self.top());
         let end = rows.iter().rposition(|row| !row.is_empty()).map_or(0, |last| last + 1);
@@ -44,7 +44,7 @@ impl Emulator {
         rows
     }
 
-    /// The same with rows joined that the terminal broke itself.
+    /// The same, with rows joined that the terminal wrapped itself.
     pub(crate) fn lines(&self) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
         let mut is_broken = false;
@@ -62,8 +62,8 @@ impl Emulator {
         lines
     }
 
-    /// All cells of its scrollback and its screen up to the last of each row, with their colours and links, and where the cursor
-    /// is in them. Of what is blank at the end of a row only the terminal knows where it got its colour from.
+    /// All cells of its scrollback and its screen, up to the last one of each row, with their colours and links, and the position of the
+    /// cursor in them. Trailing blanks are left out: where their colour comes from depends on the terminal.
     pub(crate) fn state(&self) -> (Vec<Vec<Cell>>, Point) {
         let from = self.top();
         let cursor = self.terminal.grid().cursor.point;
@@ -77,7 +77,7 @@ impl Emulator {
         (cells, Point::new(cursor.line - from, cursor.column))
     }
 
-    /// Whether the cursor is shown, rows are broken at the edge, and no style is left for what comes next.
+    /// Whether the cursor is visible, wrapping is on, and no style is left over.
     pub(crate) fn is_clean(&self) -> bool {
         let style = &self.terminal.grid().cursor.template;
         let mode = *self.terminal.mode();
@@ -87,7 +87,7 @@ impl Emulator {
             && style == &Cell::default()
     }
 
-    /// The first row of the scrollback; that of the screen is 0.
+    /// The first row of the scrollback; the screen's first row is 0.
     fn top(&self) -> i32 {
         -signed(self.terminal.grid().history_size())
     }

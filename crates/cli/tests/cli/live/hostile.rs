@@ -1,11 +1,11 @@
-//! Text that means no good, and more of it than a terminal shows.
+//! Hostile text, and text larger than the screen.
 
 use serde_json::json;
 
 use super::run::{Ended, PaintedRun, check_same, unpainted};
 use super::stream::{call, closes, command, ends, grows, numbered_lines, reply, reply_begins, result};
 
-/// Lets each text grow in pieces, and looks at each of them. The transcript is held against what may be written as it is read.
+/// Lets each text grow in pieces, and checks the screen after each. The sequences written are checked as they are read.
 #[track_caller]
 fn grown(size: (usize, usize), text: &str, piece: usize) -> Ended {
     let chars: Vec<char> = text.chars().collect();
@@ -50,7 +50,7 @@ fn odd_characters_take_the_room_that_they_take() {
     }
 }
 
-/// A wide character that doesn't fit goes to the next row: a row more than its columns say.
+/// A wide character that doesn't fit moves to the next row, so the text takes one row more than its width suggests.
 #[test]
 fn wide_characters_grow_over_the_right_edge() {
     for columns in [20, 21, 23] {
@@ -60,7 +60,7 @@ fn wide_characters_grow_over_the_right_edge() {
     }
 }
 
-/// Narrower than rows are wrapped for.
+/// Narrower than the width that rows are wrapped for.
 #[test]
 fn a_terminal_narrower_than_any_row() {
     for columns in [2, 5, 12] {
@@ -92,7 +92,7 @@ fn a_row_that_is_open_may_be_longer_than_the_terminal_is_wide() {
     }
 }
 
-/// 300 calls at once: more than wait, and more than a screen has.
+/// 300 calls at once: more than are held, and more than a screen shows.
 #[test]
 fn many_calls_at_once_are_a_frame_like_any_other() {
     let mut fed = String::new();
@@ -113,7 +113,7 @@ fn many_calls_at_once_are_a_frame_like_any_other() {
     check_same(&ended, &unpainted("", (80, 24), &(fed + &rest)));
 }
 
-/// A megabyte in one line, in a hundred pieces: each look costs what is seen, not what there is.
+/// A megabyte in one line, in a hundred pieces: the cost of each frame depends on the visible part only.
 #[test]
 fn a_megabyte_in_one_line_grows() {
     let piece = "no end in sight, ".repeat(600);

@@ -1,4 +1,4 @@
-//! How the program leaves the terminal, whatever ends it.
+//! How the program leaves the terminal, however it ends.
 
 use std::io::{Read, Write};
 use std::time::Duration;
@@ -9,12 +9,12 @@ use super::run::{Ended, PaintedRun, Start, check_same, unpainted};
 use super::stream::{closes, command, ends, grows, reply, reply_begins, result};
 use crate::program::{Folder, Signal, contains, until};
 
-/// A session in which a call runs and a reply grows.
+/// A session with a running call and a growing reply.
 fn open() -> String {
     reply("m-1", "I begin.") + &command("c-1", "cargo test") + &reply_begins("m-2") + &grows("It is gro")
 }
 
-/// Starts it, and waits until all is on the screen.
+/// Starts it, and waits until everything is on the screen.
 fn started() -> (PaintedRun, String) {
     let mut run = PaintedRun::start("");
     let before = run.setup();
@@ -23,7 +23,7 @@ fn started() -> (PaintedRun, String) {
     (run, before)
 }
 
-/// Nothing of what was held is lost, and nothing of the frame is left.
+/// Checks that nothing held back is lost, and nothing of the frame is left.
 #[track_caller]
 fn check_whole(ended: &Ended) {
     let rows = ended.emulator.rows().join("\n");
@@ -59,7 +59,7 @@ fn signals_write_what_is_held() {
     }
 }
 
-/// The program that we read from got it as well, and may still have something to say.
+/// The writing program gets the signal as well, and may still have output.
 #[test]
 fn ctrl_c_writes_what_is_held() {
     let (mut run, before) = started();
@@ -73,7 +73,7 @@ fn ctrl_c_writes_what_is_held() {
 
 #[test]
 fn last_words_after_ctrl_c_are_shown() {
-    // There is a second for them. A test that doesn't get the processor for so long proves nothing.
+    // There is a second for them. If the test doesn't get the processor for that long, it tries again.
     let mut rows = String::new();
     for _ in 0..20 {
         let (mut run, _) = started();
@@ -107,7 +107,7 @@ fn keys_are_not_shown_and_stay_for_the_shell() {
     assert!(!rows.contains("ls -l") && !rows.contains("half"), "{rows}");
 }
 
-/// What was typed before the start, too.
+/// Keys typed before the start are kept as well.
 #[test]
 fn what_was_typed_before_stays_for_the_shell() {
     let mut run = Start { typed: "make te", ..Start::default() }.run();
@@ -149,14 +149,14 @@ fn a_stopped_program_leaves_the_terminal_in_order_and_comes_again() {
         assert_eq!(run.setup(), before, "the shell has the terminal as it was");
         run.until_screen("  I begin.");
         assert!(run.emulator.is_clean());
-        // The shell writes in the meantime.
+        // Meanwhile the shell writes.
         run.write_beside("\r\n[1]+  Stopped\r\n$ fg\r\n");
         run.send(Signal::CONT);
         run.until_shown("It is gro");
         until(|| "no echo".to_owned(), || !run.has_echo());
         run.feed(&grows("wing"));
         run.until_screen("  I begin.\n\n[1]+  Stopped\n$ fg\n\n● Bash cargo test …\n\n  It is growing");
-        // And once more.
+        // Again.
         run.send(Signal::TSTP);
         until_stopped(&run);
         assert_eq!(run.setup(), before);
@@ -169,8 +169,8 @@ fn a_stopped_program_leaves_the_terminal_in_order_and_comes_again() {
     }
 }
 
-/// A terminal that has gone away ends the program, also one that was started to outlive it: it has nothing to write to. It is
-/// noticed without more input: whoever writes that still has the pipe open.
+/// When its terminal is gone, the program ends, even if it ignores SIGHUP: it has nowhere to write. It notices without further input,
+/// although the writer still holds the pipe.
 #[test]
 fn a_closed_terminal_ends_it() {
     for script in [None, Some("trap '' HUP; exec \"$@\"")] {
@@ -207,7 +207,7 @@ fn a_terminal_of_somebody_else_gets_finished_text_alone() {
     assert!(rows.contains("It is growing"), "{rows}");
 }
 
-/// A copy that can't be written on is told above the tail.
+/// A write error of the copy is reported above the tail.
 #[test]
 fn a_copy_that_breaks_off_is_told_above_the_tail() {
     let script = Some("ulimit -f 8; \"$@\"");
@@ -226,12 +226,12 @@ fn a_copy_that_breaks_off_is_told_above_the_tail() {
     assert_eq!(text.matches("cargo test").count(), 1, "{text}");
 }
 
-/// Whoever can't wait for last words ends it once more.
+/// A second Ctrl-C ends it without waiting for last words.
 #[test]
 fn a_second_signal_leaves_the_terminal_in_order() {
     let (mut run, before) = started();
     run.hit("\x03");
-    // A key of a terminal takes back what is written there and not read yet: so it is hit only once more.
+    // A signal key discards pending output on the terminal, so the second one is only hit once the terminal is restored.
     until(|| "a terminal that shows what is typed".to_owned(), || run.has_echo());
     run.hit("\x03");
     assert_eq!(run.setup_at_end(), before);
@@ -246,7 +246,7 @@ fn a_quit_leaves_the_terminal_in_order() {
     assert_eq!(run.setup_at_end(), before);
 }
 
-/// A frame is written at once: else the terminal may show it half erased in between.
+/// A frame is one write: otherwise the terminal could show it half erased.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_frame_is_one_write() {

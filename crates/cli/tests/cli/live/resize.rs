@@ -3,17 +3,17 @@
 use super::run::{Ended, PaintedRun};
 use super::stream::{agent, closes, command, ends, grows, inside, reply, reply_begins, result};
 
-/// The numbered lines that stand on a terminal, each as often as it stands there.
+/// The numbered lines on a terminal, with repetitions.
 fn numbers(ended: &Ended) -> Vec<usize> {
     let lines = ended.emulator.lines();
     let numbered = lines.iter().filter_map(|line| line.split("line number ").nth(1));
     numbered.map(|rest| rest.split(':').next().unwrap().parse().unwrap()).collect()
 }
 
-/// How many lines there are: every fourth is followed by a new size, and each size takes the program a third of a second.
+/// The number of lines: every fourth is followed by a new size, and each new size takes the program a third of a second.
 const LINES: usize = 84;
 
-/// 21 sizes, one after the other: wider and narrower, higher and lower, by up to a half.
+/// 21 sizes in a row: wider and narrower, higher and lower, by up to a half.
 fn sizes() -> impl Iterator<Item = (usize, usize)> {
     (0..LINES / 4)
         .map(|step| [(61, 20), (47, 24), (90, 30), (60, 22), (120, 24), (75, 21), (80, 24)][step % 7])
@@ -41,7 +41,7 @@ fn numbered_lines_stand_in_the_scrollback_once_each() {
     assert!(ended.emulator.is_clean());
 }
 
-/// One reply of as many lines: none of them is in the scrollback before all of them are.
+/// One reply with as many lines: none is in the scrollback before all are complete.
 #[test]
 fn a_reply_that_grows_through_many_sizes_stands_there_once() {
     let mut run = PaintedRun::start("");
@@ -65,14 +65,14 @@ fn above() -> String {
     reply("m-0", &lines.join("\n"))
 }
 
-/// How often each of the finished lines stands on a terminal.
+/// How often each of the finished lines is on a terminal.
 fn finished(ended: &Ended) -> Vec<usize> {
     let lines = ended.emulator.lines();
     let times = |number| lines.iter().filter(|line| line.contains(&format!("finished {number}."))).count();
     (0..60).map(times).collect()
 }
 
-/// Paints a frame on terminals of these sizes.
+/// Paints a frame on a terminal that takes these sizes.
 #[track_caller]
 fn resized(sizes: &[(usize, usize)]) -> Ended {
     let mut run = PaintedRun::start("");
@@ -89,7 +89,7 @@ fn resized(sizes: &[(usize, usize)]) -> Ended {
     run.finish()
 }
 
-/// The frame is painted anew for each size, and nothing of it is left.
+/// The frame is repainted for each size and leaves no remains.
 #[test]
 fn a_frame_follows_the_size() {
     let sizes = [(40, 24), (120, 24), (30, 24), (80, 24), (20, 24), (80, 40), (79, 12), (35, 30), (80, 24)];
@@ -101,8 +101,8 @@ fn a_frame_follows_the_size() {
     assert_eq!(finished(&ended), [1; 60], "{rows}");
 }
 
-/// A terminal that becomes much smaller at once pushes rows of the frame up to where nobody can erase them. What is finished
-/// stands there once all the same.
+/// A terminal that shrinks a lot at once pushes rows of the frame into the scrollback, where they can't be erased. Finished text is there
+/// only once all the same.
 #[test]
 fn a_terminal_that_becomes_much_smaller_loses_nothing() {
     let ended = resized(&[(120, 40), (20, 5), (80, 3), (140, 50), (25, 6), (80, 2), (80, 24)]);
@@ -117,7 +117,7 @@ fn a_terminal_that_becomes_much_smaller_loses_nothing() {
     assert!(ended.emulator.is_clean());
 }
 
-/// Finished text goes on at the new width; the old one stays as the terminal broke it.
+/// Finished text continues at the new width; earlier text stays as the terminal wrapped it.
 #[test]
 fn finished_text_is_wrapped_at_the_width_that_the_terminal_has_now() {
     let mut run = PaintedRun::start("");
@@ -125,7 +125,7 @@ fn finished_text_is_wrapped_at_the_width_that_the_terminal_has_now() {
     run.feed(&reply("m-1", &text));
     run.until_shown("word");
     run.resize((40, 24));
-    // A frame, so that the new size is known to have been seen.
+    // A frame shows that the new size has been seen.
     run.feed(&(reply_begins("m-2") + &grows("now")));
     run.until_shown("now");
     run.feed(&(grows(&text) + &closes() + &ends()));

@@ -1,4 +1,4 @@
-//! The program on a terminal while its input comes.
+//! The program running on a terminal, and its input.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, PipeWriter, Write};
@@ -15,37 +15,37 @@ use super::emulator::{Emulator, Size};
 use super::sequences::Sequences;
 use crate::program::{Folder, PATIENCE, Reader, Signal, send, until};
 
-/// Stands on the terminal after all that the program wrote.
+/// Written to the terminal after all output of the program.
 const END: &[u8] = b"<the end>";
 
-/// The program while it runs on a terminal.
+/// The program, running on a terminal.
 pub(crate) struct PaintedRun {
     pub(crate) emulator: Emulator,
     sequences: Sequences,
     written: Reader,
-    /// How much of what was written has been looked at.
+    /// How much of the output has been examined.
     taken: usize,
     pty: Pty,
-    /// The terminal as the program sees it. Held until all was read.
+    /// The terminal as the program sees it. Held open until everything was read.
     line: File,
     input: Option<PipeWriter>,
     child: Child,
     status: Option<ExitStatus>,
-    /// How long it kept a processor busy, in hundredths of a second, once it has ended and where that is known.
+    /// The processor time it used, in hundredths of a second, once it has ended and if it is known.
     ticks: Option<u64>,
-    /// It goes away with the run.
+    /// Removed with the run.
     _folder: Folder,
 }
 
-/// How the program is started.
+/// The options for starting the program.
 pub(crate) struct Start<'a> {
     pub(crate) arguments: &'a str,
     pub(crate) variables: &'a [(&'a str, &'a str)],
     pub(crate) size: Size,
     pub(crate) files: &'a [(&'a str, &'a str)],
-    /// Typed before.
+    /// Typed before the start.
     pub(crate) typed: &'a str,
-    /// What a shell does to start it: `"$@"`. Without it no shell takes part.
+    /// The shell script that starts it as `"$@"`. `None`: started without a shell.
     pub(crate) script: Option<&'a str>,
 }
 
@@ -95,7 +95,7 @@ impl Start<'_> {
             .env_clear()
             .env("TERM", "xterm-256color")
             .env("HOME", folder.path("home"))
-            // Known, so that the terminal isn't asked.
+            // Set, so that the terminal isn't queried.
             .env("STREAMFMT_BACKGROUND", "dark")
             .env("STREAMFMT_MOTION", "0")
             .stdin(input);
@@ -106,7 +106,7 @@ impl Start<'_> {
     }
 }
 
-/// A screen without how long calls have run, which a busy machine decides: `cargo test … 1s` is `cargo test …`.
+/// A screen without the running times of calls, which depend on the load: `cargo test … 1s` becomes `cargo test …`.
 pub(crate) fn without_times(screen: &str) -> String {
     let is_time =
         |text: &str| text.ends_with('s') && text.chars().all(|ch| ch.is_ascii_digit() || " ms".contains(ch));
@@ -117,14 +117,14 @@ pub(crate) fn without_times(screen: &str) -> String {
     screen.trim_end().split('\n').map(row).collect::<Vec<_>>().join("\n")
 }
 
-/// What is left of a run.
+/// The result of a run.
 pub(crate) struct Ended {
     pub(crate) status: ExitStatus,
     pub(crate) emulator: Emulator,
     pub(crate) written: String,
-    /// How long it kept a processor busy, in hundredths of a second, where that is known.
+    /// The processor time it used, in hundredths of a second, if it is known.
     pub(crate) ticks: Option<u64>,
-    /// The rows of the highest frame.
+    /// The height of the highest frame, in rows.
     pub(crate) highest: usize,
 }
 
@@ -142,12 +142,12 @@ impl PaintedRun {
         self.input.as_mut().unwrap().write_all(text.as_bytes()).unwrap();
     }
 
-    /// Writes to its standard input, unless it has closed that.
+    /// Writes to its standard input unless that is closed.
     pub(crate) fn feed_if_read(&mut self, text: &str) {
         let _ = self.input.as_mut().unwrap().write_all(text.as_bytes());
     }
 
-    /// Writes to its standard input, each line once the one before was read.
+    /// Writes to its standard input, each line after the one before was read.
     pub(crate) fn feed_slowly(&mut self, text: &str) {
         for line in text.split_inclusive('\n') {
             self.feed(line);
@@ -156,7 +156,7 @@ impl PaintedRun {
         }
     }
 
-    /// Shows what has been written so far; says whether that is more than before.
+    /// Feeds new output to the emulator; returns whether there was any.
     #[track_caller]
     pub(crate) fn take(&mut self) -> bool {
         let new = &self.written.seen()[self.taken..];
@@ -167,7 +167,7 @@ impl PaintedRun {
         end > 0
     }
 
-    /// Waits until what stands on the terminal is as wanted.
+    /// Waits until the terminal's content satisfies the condition.
     #[track_caller]
     pub(crate) fn until(&mut self, what: &str, mut is_wanted: impl FnMut(&Emulator) -> bool) {
         loop {
@@ -187,18 +187,18 @@ impl PaintedRun {
         self.until(text, |emulator| emulator.screen().iter().any(|row| row.contains(text)));
     }
 
-    /// Waits until this alone is on the screen, but for how long calls have run.
+    /// Waits until the screen shows exactly this, ignoring the running times of calls.
     #[track_caller]
     pub(crate) fn until_screen(&mut self, text: &str) {
         self.until(text, |emulator| without_times(&emulator.screen().join("\n")) == text);
     }
 
-    /// The screen, as one text, without how long calls have run.
+    /// The screen as one text, without the running times of calls.
     pub(crate) fn screen(&self) -> String {
         without_times(&self.emulator.screen().join("\n"))
     }
 
-    /// How many bytes come within a time in which nothing is done.
+    /// The number of bytes written within this time.
     pub(crate) fn written_within(&mut self, time: Duration) -> usize {
         let before = self.written.seen().len();
         let begun = std::time::Instant::now();
@@ -208,7 +208,7 @@ impl PaintedRun {
         self.written.seen().len() - before
     }
 
-    /// Gives the terminal another size: its rows are broken anew, then the program hears of it.
+    /// Resizes the terminal: its rows are rewrapped, then the program is notified.
     pub(crate) fn resize(&mut self, size: Size) {
         self.take();
         self.sequences.resize();
@@ -216,7 +216,7 @@ impl PaintedRun {
         self.pty.resize(pty_process::Size::new(size.1 as u16, size.0 as u16)).unwrap();
     }
 
-    /// The same, and waits until the frame was painted for it.
+    /// The same, and waits until the frame was repainted.
     #[track_caller]
     pub(crate) fn resize_painted(&mut self, size: Size) {
         let before = self.written.seen().len();
@@ -237,17 +237,16 @@ impl PaintedRun {
         self.child.id()
     }
 
-    /// Whether the terminal shows what is typed.
+    /// Whether the terminal echoes input.
     pub(crate) fn has_echo(&self) -> bool {
         tcgetattr(&self.line).unwrap().local_modes.contains(LocalModes::ECHO)
     }
 
-    /// How the terminal is set up.
+    /// The terminal's settings.
     pub(crate) fn setup(&self) -> String {
         format!("{:?}", tcgetattr(&self.line).unwrap())
     }
 
-    /// Ends the input.
     pub(crate) fn end_input(&mut self) {
         self.input = None;
     }
@@ -259,12 +258,12 @@ impl PaintedRun {
         self.ended()
     }
 
-    /// Waits until the program has ended, and gives how the terminal is set up then.
+    /// Waits until the program has ended. Returns the terminal's settings at that time.
     #[track_caller]
     pub(crate) fn setup_at_end(&mut self) -> String {
         let what = || format!("the end after {:?}", String::from_utf8_lossy(self.written.seen()));
         let process = Pid::from_child(&self.child);
-        // What it used is known until somebody has waited for it.
+        // Its processor time is known until it is waited for.
         let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         until(what, || waitid(WaitId::Pid(process), look).unwrap().is_some());
         self.ticks = ticks(self.id());
@@ -272,14 +271,14 @@ impl PaintedRun {
         self.setup()
     }
 
-    /// The next line that a shell would read.
+    /// The next line of pending input on the terminal.
     pub(crate) fn line_left(&self) -> String {
         let mut left = String::new();
         BufReader::new(&self.line).read_line(&mut left).unwrap();
         left
     }
 
-    /// Writes to the terminal, as another program does.
+    /// Writes to the terminal as another program would.
     pub(crate) fn write_beside(&mut self, text: &str) {
         self.line.write_all(text.as_bytes()).unwrap();
     }
@@ -307,15 +306,15 @@ impl Drop for PaintedRun {
     }
 }
 
-/// How long a process kept a processor busy, in hundredths of a second, as Linux counts it.
+/// The processor time of a process, in hundredths of a second, as Linux counts it.
 fn ticks(process: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // Its name, in parentheses, may hold anything.
+    // The process name, in parentheses, may contain anything.
     let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();
     Some(fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?)
 }
 
-/// What the same input gives where nothing is painted.
+/// Runs the same input without painting.
 #[track_caller]
 pub(crate) fn unpainted(arguments: &str, size: Size, input: &str) -> Ended {
     let arguments = format!("--live never --set layout.pairs=always {arguments}");
@@ -324,7 +323,7 @@ pub(crate) fn unpainted(arguments: &str, size: Size, input: &str) -> Ended {
     run.finish()
 }
 
-/// Checks that a run left what it would have left without painting: scrollback, screen and cursor.
+/// Checks that a run left the same scrollback, screen and cursor as without painting.
 #[track_caller]
 pub(crate) fn check_same(painted: &Ended, unpainted: &Ended) {
     let rows = |ended: &Ended| ended.emulator.rows().join("\n");

@@ -1,4 +1,4 @@
-//! What a painted run leaves is what it would have left without painting.
+//! A painted run leaves the same terminal content as one without painting.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,13 +6,12 @@ use std::path::{Path, PathBuf};
 use super::run::{PaintedRun, check_same, unpainted};
 use crate::program::SESSION;
 
-/// Widths of terminals.
 const WIDTHS: [usize; 3] = [40, 80, 140];
 
-/// Every so many of the recordings that lie beside the repository is tried: all of them take a minute.
+/// Only every eighth recording beside the repository is tried: all of them take a minute.
 const STEP: usize = 8;
 
-/// Recordings with partial messages: that of this repository, and more where a checkout has them beside it.
+/// Recordings with partial messages: the repository's own, and more if the checkout has them beside it.
 fn recordings() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let folders = |path: PathBuf| {
@@ -35,7 +34,7 @@ fn recordings_leave_the_same_at_any_width() {
         let input = fs::read_to_string(&recording).unwrap();
         for columns in WIDTHS {
             let unpainted = unpainted("", (columns, 24), &input);
-            // As fast as it can be looked at, so that each step is.
+            // Feed it at the rate of the frames, so that each step is painted.
             let mut run = PaintedRun::sized("--set live.rate=1000", (columns, 24));
             run.feed_slowly(&input);
             let ended = run.finish();
@@ -45,7 +44,7 @@ fn recordings_leave_the_same_at_any_width() {
     }
 }
 
-/// What comes all at once needs no frame in between.
+/// Input that arrives all at once needs no frame in between.
 #[test]
 fn what_comes_at_once_leaves_the_same() {
     let mut run = PaintedRun::sized("", (40, 10));

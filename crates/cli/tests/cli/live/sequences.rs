@@ -1,8 +1,8 @@
-//! What was written to a terminal, sequence by sequence: nothing that could take from a user what stands there.
+//! The sequences written to a terminal: none may erase the user's content.
 
 use alacritty_terminal::vte::{Params, Parser, Perform};
 
-/// Reads what is written, and keeps what may not be.
+/// Parses output, and collects forbidden sequences.
 #[derive(Default)]
 pub(crate) struct Sequences {
     parser: Parser,
@@ -11,11 +11,11 @@ pub(crate) struct Sequences {
 
 #[derive(Default)]
 struct Seen {
-    /// Rows that a frame may have: those of the screen less one. `None`: as many as it likes.
+    /// The maximum height of a frame: the screen's rows less one. `None`: unlimited.
     most: Option<usize>,
-    /// Rows of what is painted now, within a frame.
+    /// The height of the frame being painted, in rows.
     frame: Option<usize>,
-    /// The highest that was painted at once, in rows.
+    /// The height of the highest frame painted so far.
     highest: usize,
     forbidden: Vec<String>,
 }
@@ -25,7 +25,7 @@ impl Sequences {
         Self { parser: Parser::new(), seen: Seen { most: Some(rows - 1), ..Seen::default() } }
     }
 
-    /// The screen is another, so that it can't be known any more which size was meant.
+    /// After a resize, the size that a frame was painted for is unknown.
     pub(crate) fn resize(&mut self) {
         self.seen.most = None;
     }
@@ -37,7 +37,7 @@ impl Sequences {
         assert!(forbidden.is_empty(), "{forbidden:?} in {:?}", String::from_utf8_lossy(bytes));
     }
 
-    /// The rows of the highest frame, as far as they were painted at once.
+    /// The height of the highest frame. A frame painted in several writes counts as several.
     pub(crate) fn highest(&self) -> usize {
         self.seen.highest
     }

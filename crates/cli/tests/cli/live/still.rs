@@ -1,4 +1,4 @@
-//! Where nothing is painted, and what comes while nothing happens.
+//! Runs without painting, and output while nothing happens.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -59,7 +59,7 @@ fn what_is_no_terminal_gets_finished_text() {
     }
 }
 
-/// Without motion a minute without input writes nothing: the program doesn't even wake.
+/// Without motion, a minute without input writes nothing: the program doesn't even wake.
 #[test]
 fn without_motion_nothing_is_written_while_nothing_comes() {
     for (arguments, variables) in
@@ -72,8 +72,8 @@ fn without_motion_nothing_is_written_while_nothing_comes() {
             let status = fs::read_to_string(format!("/proc/{}/status", run.id())).unwrap_or_default();
             status.lines().find(|line| line.starts_with("voluntary_ctxt_switches")).map(str::to_owned)
         };
-        // More than a second: that is when the time that is shown would change. The system may make it wait for other things
-        // than input (a page of memory), but not in each second.
+        // More than a second, after which a running time would change. The system may make it wait for something other than input (a page
+        // of memory), but not in each second.
         let begun = Instant::now();
         until(
             || "a second in which it sleeps".to_owned(),
@@ -84,7 +84,7 @@ fn without_motion_nothing_is_written_while_nothing_comes() {
             },
         );
         assert_eq!(run.written_within(Duration::from_millis(1)), 0);
-        // With new content, the time is shown that has passed.
+        // New content updates the running time.
         run.feed(&grows("wing"));
         run.until_shown("It is growing");
         run.until_shown("cargo test … ");
@@ -104,7 +104,7 @@ fn with_motion_the_sign_of_a_call_turns_and_its_time_passes() {
         seen.len() >= 3
     });
     run.until_shown("1s");
-    // Nothing runs any more, so nothing moves.
+    // Nothing is running any more, so nothing moves.
     run.feed(&(result("c-1", "ok") + &reply_begins("m-2") + &grows("All is well")));
     run.until_shown("All is well");
     assert_eq!(run.written_within(Duration::from_millis(500)), 0);
@@ -113,7 +113,7 @@ fn with_motion_the_sign_of_a_call_turns_and_its_time_passes() {
     check_same(&run.finish(), &unpainted("", (80, 24), &fed));
 }
 
-/// What comes but shows nothing new is no reason to write.
+/// Input that changes nothing on the screen causes no output.
 #[test]
 fn what_changes_nothing_on_the_screen_writes_nothing() {
     let mut run = PaintedRun::start("");
@@ -121,7 +121,7 @@ fn what_changes_nothing_on_the_screen_writes_nothing() {
     run.until_screen("  I begin.\n\n● Bash cargo test …\n\n  It is gro");
     let status =
         super::stream::line("system", serde_json::json!({"subtype": "status", "status": "requesting"}));
-    // The time that is shown may change meanwhile, but not more often than each second.
+    // The running time may change meanwhile, but at most once a second.
     let (begun, mut changes) = (Instant::now(), 0);
     for _ in 0..20 {
         run.feed_slowly(&status);
@@ -130,7 +130,7 @@ fn what_changes_nothing_on_the_screen_writes_nothing() {
     assert!(changes as u64 <= begun.elapsed().as_secs() + 1, "{changes} in {:?}", begun.elapsed());
 }
 
-/// Messages of the program go to the same terminal: above the tail, never into it.
+/// The program's messages go to the same terminal: above the tail, never into it.
 #[test]
 fn messages_stand_above_the_tail() {
     let plugin = "sf.view('reply', function() error('no such thing') end)";
@@ -157,7 +157,7 @@ fn messages_stand_above_the_tail() {
     );
 }
 
-/// Frames come as often as they can be seen, not as often as input does.
+/// The frame rate is limited, whatever the rate of the input.
 #[test]
 fn a_flood_is_not_painted_letter_by_letter() {
     let delta = grows("word after word, ");
@@ -170,10 +170,10 @@ fn a_flood_is_not_painted_letter_by_letter() {
     let took = begun.elapsed();
     let ended = run.ended();
     let frames = ended.written.matches("\x1b[?7l").count() as f64;
-    // Twenty a second, and one for what came before the first second was over.
+    // 20 frames a second, and one for input before the first second was over.
     assert!(frames <= took.as_secs_f64() * 20.0 + 2.0, "{frames} in {took:?}");
     let plain = unpainted("", (80, 24), &flood);
-    // It costs little more than it would without painting.
+    // Painting costs only a little more.
     if let (Some(painted), Some(unpainted)) = (ended.ticks, plain.ticks) {
         assert!(painted < unpainted * 4 + 100, "{painted} ticks, without painting {unpainted}");
     }

@@ -11,7 +11,7 @@ pub(crate) fn line(kind: &str, about: Value) -> String {
     format!("{line}\n")
 }
 
-/// A line that is inside of the sub-agent of a call.
+/// A line of a call's sub-agent.
 pub(crate) fn inside(call: &str, text: &str) -> String {
     let mut line: Value = serde_json::from_str(text).unwrap();
     line["parent_tool_use_id"] = json!(call);
@@ -22,7 +22,7 @@ fn event(event: &Value) -> String {
     line("stream_event", json!({"event": event}))
 }
 
-/// A message and its first block begin.
+/// The beginning of a message and its first block.
 pub(crate) fn begins(message: &str, block: &Value) -> String {
     let message =
         json!({"type": "message_start", "message": {"id": message, "role": "assistant", "content": []}});
@@ -30,41 +30,41 @@ pub(crate) fn begins(message: &str, block: &Value) -> String {
     event(&message) + &event(&block)
 }
 
-/// A reply begins.
+/// The beginning of a reply.
 pub(crate) fn reply_begins(message: &str) -> String {
     begins(message, &json!({"type": "text", "text": ""}))
 }
 
-/// A call begins.
+/// The beginning of a call.
 pub(crate) fn call_begins(message: &str, id: &str, name: &str) -> String {
     begins(message, &json!({"type": "tool_use", "id": id, "name": name, "input": {}}))
 }
 
-/// A reply grows.
+/// More text of a reply.
 pub(crate) fn grows(text: &str) -> String {
     let delta = json!({"type": "text_delta", "text": text});
     event(&json!({"type": "content_block_delta", "index": 0, "delta": delta}))
 }
 
-/// The input of a call grows.
+/// More of a call's input.
 pub(crate) fn input_grows(json: &str) -> String {
     let delta = json!({"type": "input_json_delta", "partial_json": json});
     event(&json!({"type": "content_block_delta", "index": 0, "delta": delta}))
 }
 
-/// The block and its message are whole.
+/// The end of the block and its message.
 pub(crate) fn closes() -> String {
     let stop = json!({"type": "content_block_stop", "index": 0});
     let end = json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}});
     event(&stop) + &event(&end) + &event(&json!({"type": "message_stop"}))
 }
 
-/// A whole reply.
+/// A complete reply.
 pub(crate) fn reply(message: &str, text: &str) -> String {
     says(message, &json!({"type": "text", "text": text}))
 }
 
-/// A whole call.
+/// A complete call.
 pub(crate) fn call(id: &str, name: &str, input: &Value) -> String {
     says(&format!("m-{id}"), &json!({"type": "tool_use", "id": id, "name": name, "input": input}))
 }
@@ -74,7 +74,7 @@ pub(crate) fn command(id: &str, command: &str) -> String {
     call(id, "Bash", &json!({"command": command}))
 }
 
-/// A sub-agent begins.
+/// The beginning of a sub-agent.
 pub(crate) fn agent(id: &str, about: &str) -> String {
     let input = json!({"description": about, "prompt": "Look.", "subagent_type": "Explore"});
     call(id, "Agent", &input)
@@ -91,12 +91,12 @@ pub(crate) fn result(id: &str, text: &str) -> String {
     line("user", json!({"message": {"role": "user", "content": [block]}}))
 }
 
-/// The run ends.
+/// The end of the run.
 pub(crate) fn ends() -> String {
     line("result", json!({"subtype": "success", "is_error": false, "num_turns": 2, "result": "Done."}))
 }
 
-/// The text of a file as its reader gives it, of so many lines.
+/// A file's text as the tool `Read` returns it, with this many lines.
 pub(crate) fn numbered_lines(count: usize) -> String {
     (1..=count).fold(String::new(), |lines, line| lines + &format!("{line}\tx\n"))
 }

@@ -1,4 +1,4 @@
-//! What stands below the finished text.
+//! The tail: the part below the finished text.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ use super::stream::{
     reply, reply_begins, result,
 };
 
-/// Runs a stream to its end both ways.
+/// Runs a stream to its end with and without painting.
 #[track_caller]
 fn check_left(mut run: PaintedRun, input: &str, rest: &str) {
     run.feed(rest);
@@ -60,7 +60,7 @@ fn results_arrive_under_their_calls_in_any_order() {
     run.feed(&last);
     run.until_shown("third");
     run.until_screen("● Bash one …\n● Bash two …\n● Bash three\n  └ third\n    result");
-    // The first may go up now, with what belongs to it; the others wait for it no more.
+    // The first may be finished now, with its result; the others no longer wait for it.
     let first = result("one", "first");
     run.feed(&first);
     run.until_shown("first");
@@ -113,7 +113,7 @@ fn agents_that_work_side_by_side_are_apart() {
     check_left(run, &fed, &rest);
 }
 
-/// What waits is pushed out by what comes, not by how high the screen is.
+/// New text pushes out held text; the height of the screen doesn't matter.
 #[test]
 fn the_window_is_counted_in_entries() {
     const WINDOW: usize = 256;
@@ -165,7 +165,7 @@ fn a_tail_higher_than_the_screen_is_cut() {
     }
 }
 
-/// A row of a call that is done stays open: what its result came to in a few words stands behind it.
+/// The row of a finished call stays open for a short summary of its result.
 #[test]
 fn a_row_that_is_open_stands_above_the_tail() {
     let read = call("c-1", "Read", &json!({"file_path": "/src/cart.rs"}));
@@ -184,7 +184,7 @@ fn a_row_that_is_open_stands_above_the_tail() {
     check_same(&ended, &unpainted("--set detail=compact", (80, 24), &(fed + &rest)));
 }
 
-/// A pipe in which no line was whole yet leaves the terminal as it is.
+/// An incomplete line in the pipe leaves the terminal unchanged.
 #[test]
 fn half_a_line_shows_nothing() {
     let mut run = PaintedRun::start("--hide notice");

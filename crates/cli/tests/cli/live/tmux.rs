@@ -1,4 +1,4 @@
-//! The same in tmux, which many have around their terminals: with a shell, whose user interrupts and suspends.
+//! The same in tmux, which many users run in their terminals: with a shell, where the user interrupts and suspends the program.
 
 use std::fs::File;
 use std::io::Write;
@@ -10,14 +10,14 @@ use super::run::without_times;
 use super::stream::{agent, closes, command, ends, grows, inside, reply, reply_begins, result};
 use crate::program::{Folder, has_program, open_for_writing, quoted, skip, until};
 
-/// A terminal of tmux in which a shell runs.
+/// A tmux terminal that runs a shell.
 struct Tmux {
     folder: Folder,
     input: Option<File>,
 }
 
 impl Tmux {
-    /// Starts it, where tmux is installed.
+    /// Starts tmux, if it is installed.
     fn start((columns, rows): (usize, usize)) -> Option<Self> {
         if !has_program("tmux") {
             return None;
@@ -62,12 +62,12 @@ impl Tmux {
         self.input.as_mut().unwrap().write_all(text.as_bytes()).unwrap();
     }
 
-    /// The screen, without how long calls have run.
+    /// The screen, without the running times of calls.
     fn screen(&self) -> String {
         without_times(&self.run(&["capture-pane", "-p"]))
     }
 
-    /// Scrollback and screen, with rows joined that tmux broke itself.
+    /// Scrollback and screen, with rows joined that tmux wrapped itself.
     fn all(&self) -> String {
         self.run(&["capture-pane", "-p", "-J", "-S", "-"]).trim_end().to_owned()
     }
@@ -82,13 +82,13 @@ impl Tmux {
         self.until(text, |screen| screen.contains(text));
     }
 
-    /// Gives it another size. Its programs are told of it later.
+    /// Resizes the terminal. Its programs are notified later.
     #[track_caller]
     fn resize(&self, columns: usize, rows: usize) {
         self.run(&["resize-window", "-x", &columns.to_string(), "-y", &rows.to_string()]);
     }
 
-    /// The same, and waits until its programs have been told of it.
+    /// The same, and waits until its programs have been notified.
     #[track_caller]
     fn resize_and_tell(&self, columns: usize, rows: usize) {
         self.resize(columns, rows);
@@ -98,7 +98,7 @@ impl Tmux {
         until(|| format!("{columns} columns, {rows} rows"), || size() == Ok((columns, rows)));
     }
 
-    /// Ends the input, and waits until the shell has the terminal again: in order, with a cursor and echo.
+    /// Ends the input, and waits until the shell has the terminal again, with a cursor and echo.
     #[track_caller]
     fn finish(&mut self) -> String {
         self.input = None;
@@ -108,8 +108,8 @@ impl Tmux {
         self.all()
     }
 
-    /// Checks that each of the numbered lines is there once. While the size changes, that depends on how tmux breaks rows anew
-    /// as well: with a version that wasn't tried, only that none is lost.
+    /// Checks that each of the numbered lines is there once. While the size changes, that also depends on how tmux rewraps rows: with an
+    /// untested version, check only that no line is lost.
     #[track_caller]
     fn check_numbers(&self, all: &str, lines: usize) {
         let version = String::from_utf8(self.tmux(&["-V"]).stdout).unwrap();
@@ -203,8 +203,8 @@ fn a_reply_longer_than_the_screen() {
     }
 }
 
-/// Sizes follow each other as soon as tmux has told the program of the one before: it waits with that when there are many. What grows
-/// is on the screen before: tmux would not break rows anew that come only after the size has changed.
+/// Each size follows as soon as tmux has notified the program of the one before; with many in a row, tmux delays that. The growing text is
+/// on the screen before: tmux wouldn't rewrap rows that only appear after a change of size.
 #[test]
 fn numbered_lines_stand_in_the_scrollback_once_each() {
     let Some(mut tmux) = Tmux::start((80, 24)) else { return };
@@ -228,8 +228,8 @@ fn numbered_lines_stand_in_the_scrollback_once_each() {
     tmux.check_numbers(&all, lines);
 }
 
-/// Sizes follow each other faster than tmux tells them: it waits up to a quarter of a second. What is painted meanwhile is painted for
-/// the wrong size. Nothing is shown that grows: only of what is narrower than all sizes is it known how many rows it takes then.
+/// Sizes follow each other faster than tmux reports them: it waits up to a quarter of a second, and frames in between are painted for the
+/// wrong size. No growing text is shown: only text narrower than all sizes has a known height then.
 #[test]
 fn numbered_lines_while_the_size_changes_faster_than_it_is_told() {
     let Some(mut tmux) = Tmux::start((80, 24)) else { return };
@@ -257,7 +257,7 @@ fn interrupted_and_suspended_from_a_shell() {
     tmux.program("");
     tmux.feed(&open());
     tmux.until_shown("It is gro");
-    // What is typed isn't shown, and the shell gets it.
+    // Typed input isn't echoed, and goes to the shell.
     tmux.type_line("echo typed-$((1 + 1))");
     tmux.run(&["send-keys", "C-z"]);
     tmux.until("the shell", |screen| !screen.contains("It is gro") && screen.contains("I begin."));
@@ -274,7 +274,7 @@ fn interrupted_and_suspended_from_a_shell() {
     }
 }
 
-/// Let go on in the background first, and in the foreground later.
+/// Continued in the background first, and in the foreground later.
 #[test]
 fn in_the_background_for_a_while() {
     let Some(mut tmux) = Tmux::start((80, 24)) else { return };
@@ -300,7 +300,7 @@ fn in_the_background_for_a_while() {
     tmux.until_prompt();
 }
 
-/// With `layout.wrap = "soft"` the terminal breaks long lines, and gives them back whole.
+/// With `layout.wrap = "soft"` the terminal wraps long lines itself, and copies them as one line.
 #[test]
 fn a_long_command_is_copied_as_one_line() {
     let Some(mut tmux) = Tmux::start((60, 20)) else { return };

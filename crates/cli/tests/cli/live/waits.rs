@@ -5,7 +5,7 @@ use serde_json::json;
 use super::run::{PaintedRun, Start, check_same, unpainted};
 use super::stream::{agent, call, command, ends, reply, result};
 
-/// A request of the agent's program for permission.
+/// A request of the agent for permission.
 fn asks(call: &str, tool: &str) -> String {
     let request = json!({"subtype": "can_use_tool", "tool_name": tool, "tool_use_id": call, "input": {}});
     format!("{}\n", json!({"type": "control_request", "request_id": format!("r-{call}"), "request": request}))
@@ -20,7 +20,7 @@ fn a_call_that_waits_for_a_person_says_so_and_since_when() {
     run.feed(&asks("c-1", "Bash"));
     run.until_shown("● Bash cargo test ▲ waits for permission");
     run.until_shown("● Bash cargo test ▲ waits for permission · 1s");
-    // It runs from the moment of the answer on.
+    // It counts as running from the answer on.
     let answer = json!({"type": "control_cancel_request", "request_id": "r-c-1"});
     let answer = format!("{answer}\n");
     run.feed(&answer);
