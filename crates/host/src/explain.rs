@@ -511,7 +511,7 @@ mod tests {
     #[test]
     fn items_of_a_line_beyond_the_64th_are_counted() {
         let engine = Engine::builder().dialect("claude").writer("text").build().unwrap();
-        // The session begins at the line, too.
+        // The session begins at this line as well.
         for (calls, more) in [(63, None), (64, Some("\"more\": 1,")), (69, Some("\"more\": 6,"))] {
             let call =
                 |id| format!(r#"{{"type":"tool_use","id":"{id}","name":"Bash","input":{{"command":"ls"}}}}"#);

@@ -492,7 +492,7 @@ mod tests {
         assert!(matches!(files.read("sub".as_ref(), 9), Err(FileError::OtherKind(_))));
     }
 
-    /// A shell writes `<(…)` as such a path.
+    /// A shell passes `<(…)` as such a path.
     #[cfg(target_os = "linux")]
     #[test]
     fn a_pipe_that_is_open_is_read_where_nothing_is_refused() {

@@ -33,7 +33,7 @@ fn the_page_shows_its_files() {
     }
 }
 
-/// The lines of an output. The keys of objects have no order: a script builds its tables without one.
+/// The lines of an output, as values: a script builds its tables without an order of keys.
 fn lines(text: &str) -> Vec<serde_json::Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| line.into())).collect()
 }

@@ -1,6 +1,6 @@
 //! Trajectories: whatever the input, the output is valid by the rules of the format, and reading it again changes nothing.
 
-#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
+#![expect(clippy::unwrap_used, reason = "a failing test may panic")]
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -165,7 +165,7 @@ fn check_by_models(documents: &[String]) {
                   for line in sys.stdin:\n    Trajectory.model_validate(json.loads(line))\n";
     let python = Command::new("python3").args(["-c", script]).stdin(Stdio::piped()).spawn();
     let Ok(mut python) = python else { return };
-    // Without the models it ends before it has read anything.
+    // Without the models, Python exits before it reads its input.
     let _ = python.stdin.take().unwrap().write_all(documents.concat().as_bytes());
     assert!(python.wait().unwrap().success());
 }

@@ -1,6 +1,6 @@
-//! What programs are given can be read back: updates, items, entries. Reading makes foreign text as harmless as the way in does.
+//! Updates, items and entries can be read back from their lines. Reading cleans foreign text just as decoding does.
 
-#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
+#![expect(clippy::unwrap_used, reason = "a failing test may panic")]
 
 #[path = "laws/inputs.rs"]
 mod inputs;
@@ -33,7 +33,7 @@ fn engine(profile: &str) -> Engine {
     Engine::builder().dialect("claude").writer("json").profile(profile).build().unwrap()
 }
 
-/// An entry as JSON has it: without the bytes of its pictures, and without what only the outline of its own session needs.
+/// An entry as JSON has it: without the bytes of its images, and without fields for the outline of its own session.
 fn as_in_json(entry: &Entry) -> Entry {
     fn strip(blocks: &mut [Block]) {
         for block in blocks {
@@ -93,7 +93,7 @@ fn updates_read_back_are_the_same() {
     assert!(compared > 500, "only {compared} updates were compared");
 }
 
-/// Formats each item, and what is read back of its line, and notes where they aren't said alike.
+/// Formats each item and the item read back from its line, and records differences.
 struct Twice(Arc<Mutex<Seen>>);
 
 #[derive(Default)]
@@ -102,17 +102,17 @@ struct Seen {
     different: Vec<String>,
 }
 
-/// Why a line can't hold all that is said of its item.
+/// Whether the formatter uses more of an item than its line contains.
 fn is_more_than_its_line(item: &Item, view: &View) -> bool {
-    // Shown as they were written, which isn't as they are written in a line.
+    // Shown verbatim, while a line has them in another form.
     let is_verbatim = item.kind == Kind::Record || format!("{view:?}").contains("notice.record");
-    // In a line, what lies that deep is a text.
+    // In a line, deeper values are text.
     let is_deep = item.record.as_ref().is_some_and(|record| depth(record.text()) > 64);
-    // What of the text is the program's only its dialect knows.
+    // Only the dialect knows which part of the text is the program's.
     is_verbatim || is_deep || item.words() != item.clean_text()
 }
 
-/// How deep the brackets of a text nest.
+/// How deeply the brackets of a text are nested.
 fn depth(text: &str) -> i64 {
     let mut now = 0;
     let depths = text.bytes().map(|byte| {
@@ -175,10 +175,10 @@ fn items_can_be_parts_of_what_is_serialised() {
     assert!(read_item("{}").unwrap_err().to_string().contains("missing field `v`"));
 }
 
-/// A text with characters that steer or hide.
+/// A text with control, bidirectional and invisible characters.
 const DIRTY: &str = "a\u{1b}[2J\u{9b}31m\u{202e}b\u{0}\r\nc\u{7f}\u{2028}\u{e0041}\u{200b}";
 
-/// What may stand where something else was expected.
+/// Values to put in place of others.
 fn hostile_values() -> [Value; 14] {
     let dirty = DIRTY;
     let roles = "tool.name<script>\u{1b}";
@@ -200,7 +200,7 @@ fn hostile_values() -> [Value; 14] {
     ]
 }
 
-/// All places in a value, outermost first.
+/// The paths of all values within a value, outermost first.
 fn places(value: &Value, at: &str, out: &mut Vec<String>) {
     match value {
         Value::Object(fields) => fields.iter().for_each(|(name, field)| {
@@ -217,7 +217,7 @@ fn places(value: &Value, at: &str, out: &mut Vec<String>) {
     }
 }
 
-/// Asserts that all that is said is clean.
+/// Asserts that all text of a view is clean.
 fn assert_clean(view: &View, of: &str) {
     fn texts(value: &Value, each: &mut impl FnMut(&str)) {
         match value {
@@ -253,7 +253,7 @@ fn assert_clean(view: &View, of: &str) {
     }
 }
 
-/// Lines of the sample, as `--to items` and `--to json` have them: the first of each kind of item and of block, and of each tool.
+/// Lines of the sample in the format `items` or `json`: the first of each kind of item and block, and of each tool.
 fn lines(writer: &str) -> Vec<Value> {
     let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/samples/shop.jsonl");
     let engine = Engine::builder().dialect("claude").writer(writer).profile("full").build().unwrap();
@@ -372,7 +372,7 @@ fn what_newer_versions_may_call_otherwise_is_read() {
     ] {
         assert!(read(wrong).is_err(), "{wrong}");
     }
-    // What is wrong in itself is an error, and so is another version.
+    // Invalid values are errors, and so is another version.
     for (wrong, why) in [
         (line("reply", "run", json!({"type": "code", "text": 5, "role": "text"})), "invalid type"),
         (line("reply", "run", json!({"text": "x"})), "type"),

@@ -1,6 +1,6 @@
-//! A smaller budget of a session bounds what is kept, and loses nothing: the rest is shown apart, or counted.
+//! A smaller budget of a session bounds its memory and loses nothing: the rest is shown separately, or counted.
 
-#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
+#![expect(clippy::unwrap_used, reason = "a failing test may panic")]
 
 use std::collections::BTreeMap;
 
@@ -65,7 +65,7 @@ fn result(call: &str) -> String {
     )
 }
 
-/// What is shown in the end where it is taken after so many lines each, and all updates until then.
+/// The final document, if updates are taken after every `pace` lines, and all updates.
 fn shown(budget: Budget, lines: &[String], pace: usize) -> (Document, Vec<Update>) {
     let setup = engine(budget, "json").updating().setup();
     assert!(matches!(setup.output, Output::Updates { .. }));
@@ -106,7 +106,7 @@ fn a_text_that_grows_too_long_goes_on_as_another_item() {
     assert!(often_said.values().all(|text| text.len() <= 10_100));
     let whole: String = often_said.values().map(String::as_str).collect();
     assert_eq!(whole, pieces.concat(), "nothing is lost");
-    // What was finished once is never another thing again.
+    // A finished entry never changes again.
     let mut finished = Vec::new();
     for update in &updates {
         assert!(!finished.contains(update.id()), "{} is changed after its end", update.id());
@@ -143,7 +143,7 @@ fn of_too_many_open_calls_the_older_are_counted() {
         let notice = told.iter().find(|item| item["data"]["event"] == "open-calls").unwrap();
         assert_eq!(notice["data"]["count"], 49, "{notice}");
     }
-    // Nor is it told of those that they are answered: their results say it.
+    // Forgotten calls aren't reported as answered either: their results show it.
     lines.extend(ids.iter().map(|id| result(id)));
     let answered = |budget: Budget| {
         let (_, updates) = shown(budget, &lines, 1);

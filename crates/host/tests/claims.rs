@@ -1,6 +1,6 @@
 //! Each agent's recordings are claimed by that agent's dialect, and by none if it has none.
 
-#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
+#![expect(clippy::unwrap_used, reason = "a failing test may panic")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,10 @@ use streamfmt::Engine;
 use streamfmt::core::pipeline::{Pipeline, Report};
 use streamfmt::dialect::DIALECTS;
 
-/// Recordings of all agents, a folder each. A checkout may have them beside it.
+/// Recordings of all agents, one folder for each, if the checkout has them beside it.
 const RECORDINGS: &str = "../../../shared/corpus";
 
-/// First lines of agents, by their names.
+/// First lines of agents, by the agent's name.
 const FIRST_LINES: &[(&str, &str)] = &[
     (
         "copilot",
@@ -47,9 +47,9 @@ fn report(bytes: &[u8]) -> Report {
     pipeline.report().clone()
 }
 
-/// The dialect of the agent of this name, if it has one.
+/// The dialect of the agent with this name, if it has one.
 fn dialect_of(agent: &str) -> Option<&'static str> {
-    // The recordings of one protocol are in a folder for each agent behind it.
+    // The recordings of a protocol are in one folder for each agent that uses it.
     let agent = if agent.starts_with("acp-") { "acp" } else { agent };
     DIALECTS.find(agent).map(|row| row.name)
 }
@@ -60,7 +60,7 @@ fn first_lines_are_claimed_by_the_dialect_of_their_agent_or_by_none() {
         let dialect = dialect_of(name);
         let mut input = format!("{line}\n");
         if dialect.is_none() {
-            // Some agents end with a `result`, and some speak almost like a known one.
+            // Some agents end with a `result`, and some have lines almost like a known agent's.
             input += "{\"type\":\"result\",\"sessionId\":\"s\",\"exitCode\":1}\n";
             if *name == "droid" {
                 input += "{\"type\":\"assistant\",\"message\":{\"content\":[]},\"session_id\":\"s\"}\n";
@@ -85,7 +85,7 @@ fn a_line_that_several_programs_write_claims_nothing_alone() {
         assert_eq!(report.dialect.as_deref(), Some(DIALECTS.fallback), "{line}");
         assert_eq!(report.foreign.map(|program| program.name), Some(*name), "{line}");
     }
-    // Several programs report the start of a turn so.
+    // Several programs report the start of a turn like this.
     let report_of = |line: &str| report(format!("{{\"type\":\"turn.started\"}}\n{line}\n").as_bytes());
     for (name, line) in FIRST_LINES.iter().filter(|(name, _)| *name == "opencode") {
         assert_eq!(report_of(line).dialect.as_deref(), Some(*name), "{line}");
@@ -95,7 +95,7 @@ fn a_line_that_several_programs_write_claims_nothing_alone() {
     for (line, dialect) in [(assistant, "claude"), (item, "codex"), ("", "codex")] {
         assert_eq!(report_of(line).dialect.as_deref(), Some(dialect), "{line}");
     }
-    // Claude Code's own line follows, or nothing else.
+    // A line of Claude Code follows, or none.
     for rest in ["", r#"{"type":"assistant","message":{"id":"m","content":[]},"session_id":"s"}"#] {
         let report = report(format!("{MESSAGE}\n{rest}\n").as_bytes());
         assert_eq!(report.dialect.as_deref(), Some("claude"), "{rest}");
@@ -114,7 +114,7 @@ fn events_that_a_configured_dialect_does_not_know_are_counted() {
     assert_eq!(report.foreign.map(|program| program.name), Some("cursor"));
 }
 
-/// Lines that begin a stream of an agent, followed by those of a reply.
+/// Lines that begin an agent's stream, and lines of a reply.
 const STREAMS: &[(&str, &[&str])] = &[
     (
         "claude",
@@ -151,7 +151,7 @@ const STREAMS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// The items of lines, and what was counted.
+/// The items of lines, and the report.
 fn items(dialect: &str, lines: &[&str]) -> (Vec<serde_json::Value>, Report) {
     let engine = Engine::builder().writer("items").dialect(dialect).build().unwrap();
     let mut pipeline = Pipeline::new(engine.setup());
@@ -163,7 +163,7 @@ fn items(dialect: &str, lines: &[&str]) -> (Vec<serde_json::Value>, Report) {
     (out.lines().map(|line| serde_json::from_str(line).unwrap()).collect(), pipeline.report().clone())
 }
 
-/// Of the notices about another dialect: the line, the dialect before, the one from there on, and whether its lines aren't read.
+/// For each notice about another dialect: the line, the dialect before, the dialect after, and whether its lines aren't read.
 fn changes(items: &[serde_json::Value]) -> Vec<(u64, String, String, bool)> {
     let notices = items.iter().filter(|item| item["data"]["event"] == "dialect");
     let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
@@ -199,7 +199,7 @@ fn a_stream_that_changes_its_dialect_is_noticed_once_where_it_happens_and_read_o
             );
             assert_eq!(report.other_dialects.iter().collect::<Vec<_>>(), [(&to, &(then.len() as u64))]);
 
-            // Back again, and line by line: the dialects are known by then.
+            // Back to the first, and alternating: by then both dialects are known.
             let (found, _) = items("auto", &[&lines, *first].concat());
             assert_eq!(changes(&found).len(), 1, "{one}, {other}, {one}");
             let turns: Vec<&str> =
@@ -212,7 +212,7 @@ fn a_stream_that_changes_its_dialect_is_noticed_once_where_it_happens_and_read_o
             expected.sort_unstable();
             assert_eq!(found, expected, "{one} and {other} by turns");
 
-            // One without an outcome at the end is incomplete.
+            // A stream without a result at its end is incomplete.
             let (_, report) = items("auto", &lines[..lines.len() - 1]);
             assert!(report.lacks_outcome(), "{one}, then {other}");
 
@@ -242,7 +242,7 @@ fn an_agent_is_found_after_objects_of_another_program_and_a_text_that_begins_as_
 fn cases_and_samples_are_claimed_by_the_dialect_of_their_agent_alone() {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests");
     let mut files: Vec<(&str, PathBuf)> = Vec::new();
-    // Bare records are no agent's: they are only read as such if that is asked for.
+    // Bare records belong to no agent: they are only read as records on request.
     for agent in DIALECTS.rows.iter().map(|row| row.name).filter(|name| *name != "records") {
         let mut open = vec![tests.join("golden").join(agent)];
         while let Some(folder) = open.pop() {
@@ -289,7 +289,7 @@ fn folders(folder: &Path) -> Vec<PathBuf> {
     entries(folder).into_iter().filter(|path| path.is_dir()).collect()
 }
 
-/// The streams and histories of a scenario; what was sent to an agent is neither.
+/// The streams and histories of a scenario, without files sent to the agent.
 fn lines(scenario: &Path) -> Vec<PathBuf> {
     let is_recorded = |path: &PathBuf| {
         let name = path.file_name().unwrap().to_string_lossy();

@@ -1,4 +1,4 @@
-//! What the cookbook shows is what its files say and what comes out of their cases.
+//! The cookbook shows the contents of its files and the expected output of its cases.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
-//! Arrows between our crates go one way, and each crate stays away from the effects it must not have. So do those between
-//! the modules at the top of a crate.
+//! Dependencies between our crates go one way, and each crate avoids the effects that it must not have. Dependencies between the top
+//! modules of a crate have no cycles.
 
-#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
+#![expect(clippy::unwrap_used, reason = "a failing test may panic")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,15 +10,14 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// What one of our crates may and may not depend on.
+/// The dependencies that one of our crates may and must not have.
 struct Rule {
-    /// The crate.
     name: &'static str,
-    /// Which of our crates it may name, tests included.
+    /// Those of our crates that it may depend on, including its tests.
     ours: &'static [&'static str],
-    /// What it must not name itself.
+    /// Crates that it must not depend on directly.
     never_direct: &'static [&'static str],
-    /// What must not be anywhere below it; tests and benchmarks don't count.
+    /// Crates that it must not depend on indirectly either; tests and benchmarks don't count.
     never_below: &'static [&'static str],
 }
 
@@ -49,7 +48,7 @@ const RULES: &[Rule] = &[
         never_direct: &["libc"],
         never_below: EFFECTS,
     },
-    // Its tests ask the dialects for items.
+    // Its tests use the dialects.
     Rule {
         name: "streamfmt-formatters",
         ours: &["streamfmt-core", "streamfmt-dialects"],
@@ -62,7 +61,7 @@ const RULES: &[Rule] = &[
         never_direct: &["libc"],
         never_below: EFFECTS,
     },
-    // What a native plugin links is small, and nothing that it must know: not even JSON.
+    // A native plugin links little, and nothing that it must know, not even JSON.
     Rule {
         name: "streamfmt-plugin",
         ours: &[],
@@ -107,14 +106,14 @@ const RULES: &[Rule] = &[
     },
 ];
 
-/// The crates whose modules at the top don't use each other in a circle: their folders beside this one.
+/// The folders of crates whose top modules have no dependency cycle.
 const WITHOUT_CIRCLES: &[&str] = &["core", "dialects", "formatters", "writers", "host", "server", "cli"];
 
-/// Our crates and all crates below them.
+/// Our crates and all their dependencies.
 struct Graph {
     /// Names of the workspace's crates.
     ours: BTreeSet<String>,
-    /// Crate → what it names; the flag tells whether only for tests.
+    /// The dependencies of each crate; the flag marks those for tests only.
     arrows: BTreeMap<String, BTreeSet<(String, bool)>>,
 }
 
@@ -196,13 +195,13 @@ fn paths_in_sources_are_found() {
     );
 }
 
-/// The modules at the top of a crate, and which others each uses, with a place where it does.
+/// The top modules of a crate, and for each module the others that it uses, with one place.
 struct Modules {
     uses: BTreeMap<String, BTreeMap<String, String>>,
 }
 
 impl Modules {
-    /// Reads the sources in a folder. Tests may use whatever they like.
+    /// Reads the sources in a folder. Tests may use any module.
     fn read(root: &Path) -> Self {
         let entry = ["lib.rs", "main.rs"].map(|name| root.join(name)).into_iter().find(|it| it.exists());
         let entry = fs::read_to_string(entry.unwrap()).unwrap();
@@ -216,7 +215,7 @@ impl Modules {
         for file in files.iter().filter(|file| !["lib", "main"].contains(&&*top(file))) {
             uses.entry(top(file)).or_default();
         }
-        // What the crate gives out by a shorter path belongs to a module all the same.
+        // An item re-exported at the crate's root still belongs to its module.
         let mut given = BTreeMap::new();
         for export in entry.split("pub use ").skip(1) {
             let (path, _) = export.split_once(';').unwrap();
@@ -244,10 +243,10 @@ impl Modules {
         Self { uses }
     }
 
-    /// A circle, as the places that make it one.
+    /// A dependency cycle, as the places that form it.
     fn circle(&self) -> Option<Vec<String>> {
         self.uses.keys().find_map(|start| {
-            // The way back to where it starts, found step by step.
+            // Search step by step for a path back to the start.
             let mut ways: Vec<(&String, Vec<&String>)> =
                 self.uses[start].iter().map(|(to, place)| (to, vec![place])).collect();
             let mut seen = BTreeSet::new();
@@ -265,7 +264,7 @@ impl Modules {
     }
 }
 
-/// All sources below a folder that are no tests.
+/// All sources below a folder, without tests.
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -278,8 +277,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The names at the root of the crate that a source of a module uses, each with its line. `depth`: how far below the root
-/// the module is.
+/// The names at the root of the crate that a source uses, each with its line. `depth`: the module's depth below the root.
 fn paths(source: &str, depth: usize) -> Vec<(String, usize)> {
     let is_word = |sign: char| sign.is_alphanumeric() || sign == '_';
     let code = source.split("\nmod tests {").next().unwrap();
@@ -307,7 +305,7 @@ fn paths(source: &str, depth: usize) -> Vec<(String, usize)> {
                 None => vec![rest],
                 Some(list) => {
                     let mut open = 0;
-                    // Commas inside of further braces part no names of the root.
+                    // Commas within nested braces don't separate names of the root.
                     list.split(|sign: char| {
                         open += i32::from(sign == '{') - i32::from(sign == '}');
                         open == 0 && sign == ',' || open < 0
@@ -324,8 +322,8 @@ fn paths(source: &str, depth: usize) -> Vec<(String, usize)> {
     found
 }
 
-/// For each line, how many modules within the file it is inside of. Each ends at a brace in the column where it began, as rustfmt has it:
-/// braces in strings don't count.
+/// For each line, its depth in inline modules. A module ends at a brace in the column where it began, as rustfmt formats it, so braces in
+/// strings don't count.
 fn inline_depths(code: &str) -> Vec<usize> {
     let mut open: Vec<usize> = Vec::new();
     let lines = code.lines().map(|line| {
@@ -343,7 +341,7 @@ fn inline_depths(code: &str) -> Vec<usize> {
 }
 
 impl Graph {
-    /// What a crate names for other than tests.
+    /// A crate's dependencies, without those for tests.
     fn uses(&self, name: &str) -> impl Iterator<Item = &str> {
         self.arrows
             .get(name)
@@ -353,7 +351,7 @@ impl Graph {
             .map(|(name, _)| name.as_str())
     }
 
-    /// Everything below a crate.
+    /// All direct and indirect dependencies of a crate.
     fn below<'a>(&'a self, name: &'a str) -> BTreeSet<&'a str> {
         let mut found = BTreeSet::new();
         let mut waiting = vec![name];
@@ -364,7 +362,7 @@ impl Graph {
     }
 }
 
-/// Asks cargo. Only crates for this platform are asked for: those of others may not be on the disk.
+/// Reads the dependencies from cargo, for this platform only: crates for others may not be on the disk.
 fn graph() -> Graph {
     let host = field(&run(Command::new("rustc").arg("-vV")), "host: ");
     let metadata = run(Command::new(env!("CARGO"))
@@ -383,7 +381,7 @@ fn graph() -> Graph {
         .iter()
         .map(|id| names[text(id)].to_owned())
         .collect();
-    // What only a feature brings in that isn't there by default: nobody asks for it but tests.
+    // Optional dependencies that only a non-default feature enables: only tests request it.
     let optional: BTreeSet<(&str, &str)> = metadata["packages"]
         .as_array()
         .unwrap()
@@ -402,7 +400,7 @@ fn graph() -> Graph {
         let from = arrows.entry(names[text(&node["id"])].to_owned()).or_default();
         for to in node["deps"].as_array().unwrap() {
             let (name, below) = (names[text(&node["id"])], names[text(&to["pkg"])]);
-            // A crate's tests may ask for its own features.
+            // A crate's tests may enable the crate's own features.
             if name == below {
                 continue;
             }
@@ -413,7 +411,7 @@ fn graph() -> Graph {
     Graph { ours, arrows }
 }
 
-/// The optional crates that a package has unless it is asked to leave its default features out.
+/// The optional crates that a package's default features enable.
 fn by_default(features: &Value) -> BTreeSet<&str> {
     let (mut found, mut open) = (BTreeSet::new(), vec!["default"]);
     while let Some(feature) = open.pop() {
@@ -441,7 +439,7 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap()
 }
 
-/// Luau raises C++ exceptions through frames of Rust: where panics abort, an endless script would end the program.
+/// Luau raises C++ exceptions through Rust frames: with `panic = "abort"`, an endless script would end the program.
 #[test]
 fn panics_unwind_in_what_is_released() {
     let manifest = include_str!("../../../Cargo.toml");
@@ -454,7 +452,7 @@ fn panics_unwind_in_what_is_released() {
     assert_eq!(unwinding, 1, "the release profile says so");
 }
 
-/// Who builds without features gets no plugins of any kind, and no compiler for C++ is needed.
+/// Without features, a build has no plugins of any kind and needs no C++ compiler.
 #[test]
 fn without_features_nothing_runs_or_loads_plugins() {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());

@@ -1,6 +1,6 @@
-//! What an embedder adds in Rust takes part as what comes with the program does.
+//! Extensions that an embedder adds in Rust work like the built-in ones.
 
-#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
+#![expect(clippy::unwrap_used, reason = "a failing test may panic")]
 
 use std::fmt;
 use std::fs;
@@ -22,7 +22,7 @@ use streamfmt::theme::ColorDepth;
 use streamfmt::writer::Writer;
 use streamfmt::{Builder, Engine, Looks, ProblemKind, RunChoice};
 
-/// Says one thing of all calls of a tool.
+/// Gives all calls of a tool the same title.
 struct Says {
     tool: &'static str,
     what: &'static str,
@@ -42,7 +42,7 @@ impl Formatter for Says {
     }
 }
 
-/// Numbers the titles of entries.
+/// Writes numbered titles of entries.
 #[derive(Default)]
 struct Numbers(usize);
 
@@ -56,7 +56,7 @@ impl Writer for Numbers {
     }
 }
 
-/// Writes replies, and nothing around them.
+/// Writes replies only.
 struct Replies;
 
 impl Writer for Replies {
@@ -90,7 +90,7 @@ impl Decoder for Acme {
 
 const THEME: &str = "extends = \"dark\"\n[roles]\n\"mark.outcome-ok\" = \"#123456\"\n";
 
-/// One of each.
+/// A builder with an extension of each kind.
 fn builder() -> Builder {
     Engine::builder()
         .add_formatter(|| Says { tool: "Bash", what: "in a shell" })
@@ -117,7 +117,7 @@ fn formatters_are_asked_in_order_before_rules_and_the_built_in_one() {
     let (with, without) = (text_of(&engine, &sample()), Engine::builder().writer("text").build().unwrap());
     assert!(with.contains("  in a shell\n") && with.contains("  reads\n"), "{with}");
     assert!(!with.contains("is not asked") && !with.contains("● Read ") && !with.contains("● sh "), "{with}");
-    // Of what no formatter speaks everything is as before.
+    // Items that no formatter handles are shown as before.
     assert!(with.contains("● Edit src/cart.rs") && text_of(&without, &sample()).contains("● Bash "));
 }
 
@@ -139,7 +139,7 @@ fn a_dialect_is_claimed_by_its_lines_or_chosen_by_its_name() {
         let engine = builder.writer("text").build().unwrap();
         assert_eq!(text_of(&engine, lines), "  Hello\n\n  Goodbye\n");
     }
-    // Others stay what they are.
+    // Other agents' streams are read as before.
     let engine = builder().writer("text").build().unwrap();
     assert!(text_of(&engine, &sample()).contains("● Edit "));
 }
@@ -215,7 +215,7 @@ fn further_outputs_have_formatters_of_their_own() {
     assert_eq!(made.load(Ordering::Relaxed), 2);
 }
 
-/// Lines of a page's first block of code that are shown.
+/// The visible lines of a page's first block of code.
 fn first_block(page: &str) -> Vec<&str> {
     let block = page.split("```").nth(1).unwrap();
     block.lines().skip(1).filter(|line| !line.is_empty() && !line.starts_with("# ")).collect()
@@ -379,7 +379,7 @@ fn a_profile_may_be_a_text_that_extends_others() {
     assert!(text.contains("● sh ") && !text.contains("✓ done"), "{text}");
 }
 
-/// The line comes from the middle of a stream: its result may follow.
+/// The line comes from the middle of a stream, so its result may follow.
 #[test]
 fn a_call_of_a_lone_line_isnt_reported_to_have_no_result() {
     let engine = Engine::builder().dialect("claude").writer("text").build().unwrap();
@@ -396,14 +396,14 @@ fn a_call_of_a_lone_line_isnt_reported_to_have_no_result() {
     let codex = Engine::builder().dialect("codex").writer("text").build().unwrap();
     let started = r#"{"type":"response_item","payload":{"type":"function_call","name":"shell","arguments":"{\"command\":[\"ls\"]}","call_id":"c"}}"#;
     assert!(codex.format_line(started).ends_with(" ls\n"), "{}", codex.format_line(started));
-    // An excerpt that is pushed in pieces asks for the same.
+    // For an excerpt pushed in pieces, the caller allows open calls.
     let mut pipeline = streamfmt::Pipeline::new(engine.setup());
     pipeline.allow_open_calls();
     let mut text = String::new();
     pipeline.push(single.as_bytes(), &mut text).unwrap();
     pipeline.finish(&mut text).unwrap();
     assert_eq!(text, "● Bash ls\n");
-    // At the end of an input it is reported.
+    // At the end of an input, a call without a result is reported.
     assert!(text_of(&engine, single.as_bytes()).contains("1 call has no result"));
 }
 
@@ -424,7 +424,7 @@ fn a_script_that_does_not_load_is_a_warning_or_an_error() {
         assert!(warnings.starts_with(message), "{message}: {warnings}");
         assert_eq!(engine.warnings().0.len(), 1, "{warnings}");
         assert_eq!(engine.journal().failures(), 0, "nothing has run yet");
-        // The others still work, and the journal has the failure of each run.
+        // Other plugins still work, and the journal has one failure for each run.
         assert!(text_of(&engine, &sample()).contains("● sh "));
         assert_eq!(engine.journal().take().len(), 1);
         let error = builder().strict(true).build().map(|_| ()).unwrap_err().to_string();
@@ -437,7 +437,7 @@ fn a_script_that_does_not_load_is_a_warning_or_an_error() {
     }
 }
 
-/// A plugin that can't even be read fails in the same way as one that doesn't load.
+/// An unreadable plugin fails in the same way as one that doesn't load.
 #[cfg(feature = "lua")]
 #[test]
 fn a_plugin_that_cannot_be_read_is_a_warning_or_an_error() {
@@ -448,7 +448,7 @@ fn a_plugin_that_cannot_be_read_is_a_warning_or_an_error() {
     let warnings = engine.warnings().to_string();
     assert!(warnings.contains("plugin.toml"), "{warnings}");
     assert_eq!(builder().strict(true).build().map(|_| ()).unwrap_err().to_string(), warnings);
-    // Also one of the user's settings.
+    // The same holds for a plugin in the user's settings.
     let config = folder.path().join("config");
     fs::create_dir(&config).unwrap();
     fs::write(config.join("init.lua"), "error('not today')").unwrap();
@@ -458,7 +458,7 @@ fn a_plugin_that_cannot_be_read_is_a_warning_or_an_error() {
     assert!(Engine::builder().folders(folders()).strict(true).build().is_err());
 }
 
-/// A log pane shows the end of what it was given, and keeps no more than twice that.
+/// A log pane shows the end of the text, and keeps at most twice as much.
 #[test]
 fn a_log_pane_keeps_the_last_50_000_characters() {
     const PANE: usize = 50_000;
@@ -481,7 +481,7 @@ fn a_log_pane_keeps_the_last_50_000_characters() {
     assert!(whole[..whole.len() - pane.text().len()].ends_with('\n'), "it begins with a whole line");
 }
 
-/// The example that takes the place of a formatter written by hand.
+/// An example that replaces a hand-written formatter.
 #[cfg(unix)]
 #[path = "../examples/loop_runner.rs"]
 #[expect(dead_code, reason = "the example is a program")]

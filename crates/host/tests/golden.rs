@@ -1,6 +1,6 @@
 //! The golden cases of the repository and of its plugins, each cell a test of its own: `cargo test --test golden bash`.
 //!
-//! With `STREAMFMT_BLESS=1` what comes out becomes what is expected; read its diff like code.
+//! `STREAMFMT_BLESS=1` accepts the actual output; review the diff like code.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -19,7 +19,7 @@ fn main() -> ExitCode {
     golden::main_of(&suite)
 }
 
-/// Whether a cell comes out without plugins: it names none, and its profile is built in or can be read.
+/// Whether a cell works without plugins: it names none, and its profile is built in or readable.
 fn needs_no_plugin(cell: &Cell) -> bool {
     let choices = &cell.case.choices;
     let is_fine =

@@ -1,6 +1,7 @@
-//! Calls whose input is shown while the model writes it: it ends as the whole call is shown, and costs no more than its end.
+//! Calls whose input is shown while the model writes it: the last state equals the complete call, and a long input costs no more than its
+//! visible end.
 
-#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
+#![expect(clippy::unwrap_used, reason = "a failing test may panic")]
 
 #[path = "laws/recordings.rs"]
 #[expect(dead_code, reason = "the laws use more of it")]
@@ -20,14 +21,14 @@ use streamfmt::plugin::pack::Pack;
 
 use recordings::{folders, recordings, root};
 
-/// A sink that is shown one call.
+/// A sink that shows one call.
 struct Looks {
     pipeline: Pipeline,
     shown: Option<Entry>,
 }
 
 impl Looks {
-    /// At a call of `tool` that begins.
+    /// A sink for a call of `tool` that begins.
     fn at(engine: &Engine, id: &str, tool: &str) -> Self {
         let setup = engine.setup();
         let output = match setup.output {
@@ -51,7 +52,7 @@ impl Looks {
         self.event(&json!({"type": "content_block_delta", "index": 0, "delta": delta}));
     }
 
-    /// The whole call comes.
+    /// Pushes the complete call.
     fn whole(&mut self, id: &str, tool: &str, input: &str) {
         let call = json!({"type": "tool_use", "id": id, "name": tool, "input": "INPUT"});
         let message = json!({"id": format!("msg-{id}"), "role": "assistant", "content": [call]});
@@ -67,7 +68,7 @@ impl Looks {
         self.pipeline.push(format!("{line}\n").as_bytes(), &mut String::new()).unwrap();
     }
 
-    /// Looks: what is shown of the call.
+    /// Takes updates. Returns the call's current entry.
     fn look(&mut self) -> Option<&Entry> {
         for update in self.pipeline.take_updates() {
             match update.change {
@@ -88,7 +89,7 @@ impl Looks {
     }
 }
 
-/// All that an entry shows, its title first.
+/// The text of an entry, its title first.
 fn text_of(entry: &Entry) -> String {
     let mut text = entry.view.title.text().to_owned();
     for block in &entry.view.body {
@@ -110,8 +111,7 @@ fn scripted(plugin: &str) -> Engine {
     Engine::builder().dialect("claude").writer("roles").pack(pack).build().unwrap()
 }
 
-/// The inputs of calls as they are written in the recordings and in the golden cases of Claude Code, each with its tool, those
-/// of each shape once.
+/// The inputs of calls in the recordings and golden cases of Claude Code, each with its tool; one for each shape.
 fn inputs() -> Vec<(String, String)> {
     let (mut found, mut known) = (Vec::new(), BTreeSet::new());
     let recordings = recordings();
@@ -175,7 +175,7 @@ fn a_long_field_shows_its_end_and_how_much_is_left_out() {
         let left_out = format!("({} lines, ", 2000 - most);
         assert!(shown[1].starts_with(&left_out), "{profile}: {}", shown[1]);
         assert_eq!(shown[2..], lines[2000 - most..], "{profile}");
-        // So it does while other fields follow, and is whole in the end.
+        // It stays shown while other fields follow, and is complete at the end.
         looks.delta(r#"","mode":"#);
         assert_eq!(text_of(looks.look().unwrap()).lines().last(), Some("line 2000 of them"));
         looks.whole("toolu_1", "Write", &format!(r#"{{"file_path":"a.txt","content":{content}}}"#));
@@ -268,7 +268,7 @@ fn what_fails_at_a_growing_call_is_asked_again_once_it_is_whole() {
     }
     looks.whole("toolu_1", "Bash", r#"{"command":"ls"}"#);
     assert_eq!(looks.title(), "label 2 arg 2");
-    // It is asked of the next call, too.
+    // The plugin is called for the next call as well.
     looks.begin("toolu_2", "Bash");
     assert_eq!(looks.title(), "Bash");
     looks.whole("toolu_2", "Bash", "{}");
@@ -307,7 +307,7 @@ fn limits_count_at_once() {
             looks.delta(piece);
             assert!(looks.title().starts_with("Bash"), "{number}");
         }
-        // Once for each call; after three the plugin is off, which is told.
+        // One failure for each call; after three the plugin is disabled, which is reported.
         assert_eq!(engine.journal().failures(), if number < 2 { number + 1 } else { 4 });
         looks.whole(&id, "Bash", r#"{"command":"ls"}"#);
         assert_eq!(looks.title(), if number < 2 { "whole ls" } else { "Bash ls" });

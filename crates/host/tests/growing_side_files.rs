@@ -1,6 +1,6 @@
-//! A history that is read as it grows, and its sub-agents' files with it, say what they say when all is there at once.
+//! A growing history and its sub-agents' files give the same items as the complete files.
 
-#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
+#![expect(clippy::unwrap_used, reason = "a failing test may panic")]
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -10,13 +10,13 @@ use std::path::PathBuf;
 use streamfmt::core::pipeline::{Pipeline, Setup};
 use streamfmt::{Engine, GrowingSideFiles, subagents};
 
-/// A session with its files, by name; the history is the first.
+/// A session's files, by name; the first is the history.
 struct Recorded(Vec<(String, String)>);
 
-/// The files of a session as they are written. They go away with the test.
+/// A session's files while they are written.
 struct Growing {
     folder: PathBuf,
-    /// What of each file isn't written yet.
+    /// The rest of each file, still to be written.
     left: Vec<(PathBuf, Vec<u8>)>,
 }
 
@@ -48,7 +48,7 @@ impl Drop for Growing {
     }
 }
 
-/// Numbers that look like chance, the same each time.
+/// Pseudo-random numbers, the same each time.
 struct Chance(u64);
 
 impl Chance {
@@ -62,7 +62,7 @@ fn setup() -> Setup {
     Engine::builder().writer("items").build().unwrap().setup()
 }
 
-/// Each item: its id, and what it is inside of, what it is and what it says.
+/// The items by their ids: each one's parent, kind and content.
 fn items(text: &str) -> BTreeMap<String, String> {
     let of_line = |line: &str| {
         let item: serde_json::Value = serde_json::from_str(line).unwrap();
@@ -76,7 +76,7 @@ fn items(text: &str) -> BTreeMap<String, String> {
     items
 }
 
-/// What is said of a session all of whose files are there.
+/// The items of a session whose files are complete.
 fn at_once(name: &str, recorded: &Recorded) -> BTreeMap<String, String> {
     let mut growing = Growing::new(name, recorded);
     (0..recorded.0.len()).for_each(|index| growing.write(index, usize::MAX));
@@ -89,7 +89,7 @@ fn at_once(name: &str, recorded: &Recorded) -> BTreeMap<String, String> {
     items(&text)
 }
 
-/// The same of one whose files grow in steps.
+/// The items of a session whose files grow in steps.
 fn by_and_by(name: &str, recorded: &Recorded, seed: u64) -> BTreeMap<String, String> {
     let mut growing = Growing::new(&format!("{name}-{seed}"), recorded);
     let history = growing.history();
@@ -128,7 +128,7 @@ fn check(name: &str, recorded: &Recorded, inside: usize) {
     }
 }
 
-/// A line of Claude Code's history; `agent`: of a sub-agent's file.
+/// A line of a Claude Code history, or of a sub-agent's file if `agent` names one.
 fn line(id: &str, agent: &str, kind: &str, content: &str) -> String {
     let sidechain =
         if agent.is_empty() { String::new() } else { format!(r#""isSidechain":true,"agentId":"{agent}","#) };
@@ -149,7 +149,7 @@ fn result(call: &str) -> String {
     format!(r#"{{"type":"tool_result","tool_use_id":"{call}","content":"done {call}"}}"#)
 }
 
-/// The lines of a sub-agent: its task, `count` replies, and what it did besides.
+/// The lines of a sub-agent: its task, `count` replies, and `more`.
 fn agent(id: &str, prompt: &str, count: usize, more: &str) -> String {
     let replies = (0..count).map(|number| {
         line(
@@ -173,13 +173,13 @@ fn files_of_sub_agents_that_grow_say_what_they_say_at_once() {
         + &line("7", "", "assistant", &text("All is done."));
     let inner_call = line("b-call", "b", "assistant", &call("c-inner", "Task C."));
     let side = |name: &str| format!("s/subagents/agent-{name}.jsonl");
-    // One line that isn't whole, and one that names nothing.
+    // An incomplete line, and one that names no call.
     let torn = r#"{"isSidechain":true,"type":"mystery","agentId":"a","sessionId":"s-1"}"#.to_owned()
         + "\n{\"type\":\"assi";
     let recorded = Recorded(vec![
         ("s.jsonl".to_owned(), history),
         (side("a"), agent("a", "Task A.", 30, &torn)),
-        // The meta file names the call; the prompt would not.
+        // The metadata file names the call; the prompt alone wouldn't identify it.
         ("s/subagents/agent-b.meta.json".to_owned(), r#"{"toolUseId":"c-b"}"#.to_owned()),
         (side("b"), agent("b", "Task B.", 5, &inner_call)),
         (side("c"), agent("c", "Task C.", 8, "")),
@@ -210,7 +210,7 @@ fn session_files_of_sub_agents_grow_beside_that_of_the_session() {
     };
     let begin = |id: &str, more: &str| line("session_meta", &format!(r#""id":"{id}",{more}"cwd":"/work""#));
     let of_parent = format!(r#""parent_thread_id":"{}","#, IDS[0]);
-    // Each is recorded for the model, and as it was shown: in one file the second line follows the first.
+    // Each is recorded twice, for the model and as displayed: in one file the second line follows the first.
     let prompt = |text: &str| {
         line(
             "response_item",

@@ -1,7 +1,7 @@
-//! Native plugins as embedders load them: what was checked is what is loaded, once, and it stays.
+//! Native plugins as embedders load them: the checked library is loaded, once, and stays loaded.
 
 #![cfg(all(unix, feature = "native"))]
-#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
+#![expect(clippy::unwrap_used, reason = "a failing test may panic")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::thread;
 
 use streamfmt::{Engine, Pipeline};
 
-/// Compiles the plugin that says `word` of each call.
+/// Compiles a plugin that puts `word` in the title of each call.
 fn library(folder: &Path, word: &str) -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let out = folder.join(format!("{word}.so"));
@@ -33,7 +33,7 @@ fn call(number: usize) -> String {
     )
 }
 
-/// What is said of a call.
+/// The output for a call.
 fn said(engine: &Engine) -> String {
     engine.format_line(&call(1)).lines().next().unwrap().trim().to_owned()
 }
@@ -54,7 +54,7 @@ fn what_was_checked_is_loaded_though_another_file_lies_there_by_then() {
 fn a_library_is_loaded_once_and_stays() {
     let folder = tempfile::tempdir().unwrap();
     let library = library(folder.path(), "stays");
-    // What it counts goes on though all that used it is gone: it was neither unloaded nor loaded anew.
+    // Its counter goes on after all its users are gone: it was neither unloaded nor loaded again.
     for instance in 1..=3 {
         assert_eq!(said(&engine(&library)), format!("stays {instance}.1"));
     }

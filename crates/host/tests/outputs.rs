@@ -1,7 +1,7 @@
-//! Several outputs of one session: each is what it would be alone.
+//! Several outputs of one session: each is the same as alone.
 
 #![cfg(feature = "lua")]
-#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
+#![expect(clippy::unwrap_used, reason = "a failing test may panic")]
 
 #[path = "laws/recordings.rs"]
 #[expect(dead_code, reason = "the laws use more of it")]
@@ -18,10 +18,10 @@ use streamfmt::{Engine, format_ahead};
 
 use recordings::recordings;
 
-/// Recordings longer than this are tried whole and by line only.
+/// Longer recordings are tried whole and line by line only.
 const LONG: usize = 16 << 10;
 
-/// Text that a pipeline writes into, to be looked at afterwards.
+/// The text of an output, shared with the pipeline.
 #[derive(Clone, Default)]
 struct Page(Arc<Mutex<String>>);
 
@@ -51,7 +51,7 @@ fn alone<'a>(engine: &Engine, pieces: impl IntoIterator<Item = &'a [u8]>) -> (St
     (text, pipeline.report().clone())
 }
 
-/// A pipeline with these outputs, the first of which is the main one, and where the others go.
+/// A pipeline with these outputs, the first as the main one, and the texts of the others.
 fn together(engines: &[&Engine]) -> (Pipeline, Vec<Page>) {
     let main = engines[0].apart();
     let mut setup = main.setup();
@@ -64,7 +64,7 @@ fn together(engines: &[&Engine]) -> (Pipeline, Vec<Page>) {
     (Pipeline::new(setup), pages)
 }
 
-/// Asserts that outputs together are what each is alone, however the bytes arrive.
+/// Asserts that outputs together are the same as each alone, however the bytes arrive.
 fn assert_alike(engines: &[&Engine], bytes: &[u8], name: &str) {
     let expected: Vec<_> = engines.iter().map(|engine| alone(engine, [bytes])).collect();
     let mut ways = vec![vec![bytes], pieces::lines(bytes)];
@@ -117,7 +117,7 @@ fn each_output_is_what_it_would_be_alone() {
     for recording in recordings() {
         for (name, bytes) in recording.forms() {
             assert_alike(&[&items, &json, &markdown, &only, &plain, &ci], bytes, &name);
-            // Grammars are loaded for each page that colours code, machines for each script: too slow for all.
+            // Grammars are loaded for each page with coloured code, VMs for each script: too slow for all.
             if name.starts_with("samples/") || tried % 60 == 0 {
                 assert_alike(&[&ci, &html, &items], bytes, &name);
                 assert_alike(&[&html, &masked, &masked_items], bytes, &name);
@@ -151,7 +151,7 @@ fn what_is_read_ahead_gives_several_outputs_as_they_would_be() {
     assert_eq!(reports, [&expected[1].1, &expected[2].1]);
 }
 
-/// Takes nothing.
+/// Accepts no text.
 struct Broken;
 
 impl std::fmt::Write for Broken {
@@ -184,7 +184,7 @@ fn an_output_that_fails_stops_no_other() {
     assert!(page.text() == alone(&items, [&*bytes]).0);
 }
 
-/// A pipeline whose first two outputs settle how they show the stream, one of them as late as possible; and where the last two go.
+/// A pipeline whose first two outputs choose their format from the stream, one of them as late as possible; and the texts of the last two.
 fn settling() -> (Pipeline, [Page; 2]) {
     let settling = |to: &'static str, is_late: bool| {
         let mut sink: Sink = engine("text", "ci").sink(|_| ControlFlow::Continue(()));

@@ -1,6 +1,6 @@
-//! What is read ahead on another thread is said as without one, and ends when it should.
+//! Reading ahead on another thread gives the same output, and ends when it should.
 
-#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
+#![expect(clippy::unwrap_used, reason = "a failing test may panic")]
 
 use std::io::{self, Read};
 use std::ops::ControlFlow;
@@ -10,7 +10,7 @@ use streamfmt::core::item::Action;
 use streamfmt::core::pipeline::{Pieces, Pipeline, Report};
 use streamfmt::{Engine, format_ahead};
 
-/// Hands out bytes in pieces of ever other sizes, then ends or fails.
+/// Returns bytes in pieces of varying size, then ends or fails.
 struct Drip<'a> {
     bytes: &'a [u8],
     size: usize,
@@ -28,7 +28,7 @@ impl Read for Drip<'_> {
         if self.bytes.is_empty() && self.fails {
             return Err(io::Error::other("no more"));
         }
-        // From a few bytes to more than there is room for.
+        // From a few bytes to more than the buffer's size.
         self.size = (self.size * 7 + 3) % 200_003;
         let count = self.size.min(buffer.len()).min(self.bytes.len());
         let (piece, rest) = self.bytes.split_at(count);
@@ -38,8 +38,8 @@ impl Read for Drip<'_> {
     }
 }
 
-/// A session of `turns` calls with their results, some of them far from their calls, with long and broken lines in between
-/// and a last line without an end.
+/// A session of `turns` calls with their results, some far from their calls, with long and broken lines in between and an incomplete last
+/// line.
 fn session(turns: usize) -> String {
     let mut lines = Vec::new();
     let line = |kind: &str, uuid: String, content: String| {

@@ -1,6 +1,6 @@
-//! What the README shows is what comes out.
+//! The README shows the actual output.
 
-#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
+#![expect(clippy::unwrap_used, reason = "a failing test may panic")]
 
 use std::fs;
 use std::path::Path;
@@ -20,7 +20,7 @@ fn the_readme_shows_the_sample_as_it_comes_out() {
     pipeline.push(read("tests/samples/shop.jsonl").as_bytes(), &mut text).unwrap();
     pipeline.finish(&mut text).unwrap();
 
-    // An ellipsis in the README stands for lines that are left out; between two of them nothing is.
+    // An ellipsis in the README stands for omitted lines; everything else must be there.
     let mut rest = text.as_str();
     for part in shown.split("\n…\n") {
         let (_, after) =

@@ -1,6 +1,6 @@
-//! Records that a model writes between its sentences, drawn as a tree: the same however the text arrives, and nothing of it is lost.
+//! Records that a model writes between its sentences, drawn as a tree: the same however the text arrives, and without losses.
 
-#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
+#![expect(clippy::unwrap_used, reason = "a failing test may panic")]
 
 use std::any::Any;
 use std::collections::BTreeSet;
@@ -93,7 +93,7 @@ fn drawing(schema: Arc<RecordSchema>, writer: &str, output: Option<Output>) -> P
     Pipeline::new(setup)
 }
 
-/// What a writer makes of an input.
+/// A writer's output for an input.
 fn written(writer: &str, input: &str) -> String {
     let (mut pipeline, mut text) = (pipeline(writer, None), String::new());
     pipeline.push(input.as_bytes(), &mut text).unwrap();
@@ -107,7 +107,7 @@ fn whole(id: &str, text: &str) -> String {
     format!("{}\n", json!({"type": "assistant", "message": message, "session_id": "s", "uuid": id}))
 }
 
-/// The lines of a message that streams its text in pieces of so many characters, and doesn't end.
+/// The lines of a message that streams its text in pieces of `length` characters, and doesn't end.
 fn streamed(id: &str, text: &str, length: usize) -> Vec<String> {
     let begin = [
         json!({"type": "message_start", "message": {"id": id, "content": []}}),
@@ -124,7 +124,7 @@ fn streamed(id: &str, text: &str, length: usize) -> Vec<String> {
         .collect()
 }
 
-/// What a sink that can change what it shows comes to, and whether anything else was written.
+/// The final document of a sink of updates.
 fn folded(lines: &[String]) -> Document {
     let mut pipeline = pipeline("json", Some(Output::Updates { formatters: Vec::new() }));
     let mut document = Document::default();
@@ -137,7 +137,7 @@ fn folded(lines: &[String]) -> Document {
     document
 }
 
-/// The document by lines: how deep each entry is, and what it says.
+/// The document as lines: the depth and text of each entry.
 fn outline(document: &Document) -> Vec<String> {
     let said = |entry: &Entry| {
         let title = entry.view.title.text().to_owned();
@@ -305,7 +305,7 @@ fn a_tree_that_grows_is_previewed_on_a_terminal() {
     assert_eq!(text, written("text", &whole("m", PLAN)));
 }
 
-/// A formatter whose accumulator accepts all records and can't show them. It counts them.
+/// A formatter whose accumulator accepts all records and has no view. It counts them.
 #[derive(Clone, Default)]
 struct NoView(Arc<AtomicUsize>);
 
@@ -378,7 +378,7 @@ fn nothing_stays_of_a_reply_that_is_dropped() {
     lines.extend(streamed("m", &format!("{PLAN}\nIt goes on"), 10));
     let shown = folded(&lines);
     assert!(shown.get(&"m/0/prose-7".into()).is_some(), "prose after the last record");
-    // Another message begins, and this one was never complete.
+    // Another message begins, so this one was never complete.
     lines.extend(streamed("n", "Another one.\n", 10));
     lines.push(whole("n", "Another one.\n"));
     let rest = folded(&lines);
@@ -401,7 +401,7 @@ fn records_of_a_dropped_reply_are_taken_back_together() {
         pipeline.push(line.as_bytes(), &mut text).unwrap();
     }
     pipeline.finish(&mut text).unwrap();
-    // Each record once, and those that stay once more.
+    // Each record once, and each remaining one again.
     assert_eq!(added.0.load(Ordering::Relaxed), 150);
 }
 
@@ -568,7 +568,7 @@ proptest! {
     ) {
         let mut names = BTreeSet::new();
         let records = plan.iter().enumerate().map(|(number, (kind, own, parent, name, text))| {
-            // Names that come once, so that what comes again replaces nothing.
+            // Unique names, so that no record replaces another.
             let name = format!("{name}{number}");
             names.insert(name.clone());
             names.insert(text.clone());

@@ -1,4 +1,4 @@
-//! The types for editors match the table of the functions that scripts get; the page of facts matches the table of facts.
+//! The types for editors match the table of script functions; the page of facts matches the table of facts.
 //!
 //! `STREAMFMT_BLESS=1` rewrites them.
 

@@ -1,9 +1,9 @@
-//! The machine outputs keep their contract: `docs/schema` is made from the types in `streamfmt_core::contract` and the table of
-//! facts, every line that comes out is of its schema, and what is read back and written again is the same line.
+//! The machine-readable outputs keep their contract: `docs/schema` is generated from the types in `streamfmt_core::contract` and the table
+//! of facts, every output line matches its schema, and reading and writing a line gives the same line.
 //!
-//! With `STREAMFMT_BLESS=1` the schemas are written anew.
+//! `STREAMFMT_BLESS=1` rewrites the schemas.
 
-#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
+#![expect(clippy::unwrap_used, reason = "a failing test may panic")]
 
 #[path = "laws/inputs.rs"]
 mod inputs;
@@ -66,7 +66,7 @@ fn every_line_is_of_its_schema_and_reads_back() {
     for (name, bytes) in inputs() {
         for (engine, (schema, again)) in outputs.iter().zip(&schemas) {
             for line in format(engine, &bytes).lines() {
-                // An empty `data` has no fact to be read.
+                // An empty `data` has no facts, so it isn't written again.
                 let whole = line.strip_suffix(r#","data":{}}"#);
                 assert_eq!(
                     again(line).trim_end(),
@@ -74,7 +74,7 @@ fn every_line_is_of_its_schema_and_reads_back() {
                     "{name}"
                 );
                 lines += 1;
-                // An input is passed on as it came, even where it is more than this reader can read: `1e400`.
+                // Input is passed on verbatim, even if this reader can't read it: `1e400`.
                 let Ok(value) = serde_json::from_str::<Value>(line) else { continue };
                 check(schema, &value, &name, line);
             }
@@ -143,7 +143,7 @@ fn the_examples_in_the_documentation_come_out() {
 #[test]
 fn facts_have_the_types_that_they_promise_whatever_comes() {
     let schema = schema(&items_schema());
-    // What dialects make out of counts and names of their own is never taken over as it came.
+    // Facts that dialects build from counts and names of their own are never copied from the input.
     let names = FACTS.iter().filter(|(name, _)| !matches!(*name, "odd" | "usage" | "models"));
     let values = r#"[null,true,0,-1,1.5,1e300,"text",[],[1],["text"],[{}],[{"a":1},2],{},{"a":null}]"#;
     let record = Record::from_line(values.to_owned()).unwrap();
@@ -209,11 +209,11 @@ fn entry_again(line: &str) -> String {
     again
 }
 
-/// Asserts that a line is of its schema, and that nothing is `null` where it should be left out.
+/// Asserts that a line matches its schema, and that nothing is `null` that should be omitted.
 fn check(schema: &Validator, value: &Value, name: &str, line: &str) {
     let nulls = |value: &Value| {
         let fields = value.as_object().into_iter().flatten();
-        // A call's input is passed on as it came.
+        // A call's input is passed on verbatim.
         fields.filter(|(name, _)| *name != "input").any(|(_, field)| field.is_null())
     };
     let data = value.get("data").unwrap_or(&Value::Null);
@@ -238,7 +238,7 @@ fn format(engine: &Engine, bytes: &[u8]) -> String {
     text
 }
 
-/// The folder that holds this workspace.
+/// The root folder of the workspace.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }

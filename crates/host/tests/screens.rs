@@ -1,8 +1,8 @@
-//! The terminal's pictures in the README are drawn from the sample, so that they stay true.
+//! The README's pictures of a terminal are drawn from the sample, so that they stay true.
 //!
-//! With `STREAMFMT_BLESS=1` they are drawn anew.
+//! `STREAMFMT_BLESS=1` redraws them.
 
-#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
+#![expect(clippy::unwrap_used, reason = "a failing test may panic")]
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -16,22 +16,22 @@ use unicode_width::UnicodeWidthChar as _;
 
 /// The width of the terminal, in columns.
 const COLUMNS: usize = 100;
-/// The size of a cell, in the picture's own units.
+/// The size of a cell, in units of the picture.
 const CELL: (f64, f64) = (8.4, 19.0);
 /// The space around the text.
 const MARGIN: f64 = 18.0;
 /// The command above the output, as a reader would type it.
 const COMMAND: &str =
     "$ claude -p \"Three times 5.61 is wrong\" --output-format stream-json --verbose | streamfmt";
-/// The parts of the sample that are shown: each from the row that begins with the first to before the one that begins with the second.
+/// The parts of the sample that are shown: each from a row that begins with the first text up to a row that begins with the second.
 const PARTS: [(&str, &str); 3] =
     [("◇ ", "● Glob"), ("● ① Agent", "  Nobody depends"), ("● Edit", "● Write tests/rounding.rs")];
 /// The beginning of the last row of the sample, which is shown as well.
 const END: &str = "✓ done";
-/// Stands for the rows that are left out between two parts.
+/// Replaces the omitted rows between two parts.
 const LEFT_OUT: &str = "  ⋮";
 
-/// The colours of a terminal before anything is coloured.
+/// A terminal's default colours.
 struct Ground {
     name: &'static str,
     appearance: Appearance,
@@ -76,7 +76,7 @@ fn the_pictures_of_the_terminal_are_of_the_sample() {
     }
 }
 
-/// The sample as a terminal on such a ground shows it.
+/// The output for the sample on a terminal with this appearance.
 fn output(root: &Path, appearance: Appearance) -> String {
     let looks = Looks {
         color: Some(ColorDepth::TrueColor),
@@ -94,7 +94,7 @@ fn output(root: &Path, appearance: Appearance) -> String {
     text
 }
 
-/// How the cells of a piece of text look.
+/// The style of a piece of text.
 #[derive(Clone, Default, PartialEq)]
 struct Style {
     color: Option<String>,
@@ -105,7 +105,7 @@ struct Style {
 }
 
 impl Style {
-    /// Changes it as the parameters of `ESC [ … m` ask for.
+    /// Applies the parameters of `ESC [ … m`.
     fn change(&mut self, parameters: &str) {
         let mut parameters = parameters.split(';');
         while let Some(parameter) = parameters.next() {
@@ -130,7 +130,7 @@ fn rgb<'a>(parameters: &mut impl Iterator<Item = &'a str>) -> String {
     })
 }
 
-/// The pieces of one style in a row, each with its first column and its width.
+/// The runs of equal style in a row, each with its first column and its width.
 fn pieces(row: &str) -> Vec<(Style, usize, usize, String)> {
     let mut pieces: Vec<(Style, usize, usize, String)> = Vec::new();
     let mut style = Style::default();
@@ -197,8 +197,8 @@ fn draw(text: &str, ground: &Ground) -> String {
     svg
 }
 
-/// Each piece is as wide as its cells, whatever font the reader has. Spaces at its ends are left out and those within don't
-/// break, as a picture's text would lose them.
+/// Stretches each piece to the width of its cells, whatever the reader's font. Spaces at its ends are left out and those within don't
+/// break, since an SVG would collapse them.
 fn draw_piece(svg: &mut String, style: &Style, top: f64, (column, columns): (usize, usize), text: &str) {
     let at = |column: usize| MARGIN + column as f64 * CELL.0;
     let (left, width) = (at(column), columns as f64 * CELL.0);

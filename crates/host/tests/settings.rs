@@ -1,9 +1,9 @@
-//! What is written of settings is what the program reads: the page of profiles, its examples, and the schema.
+//! The documentation of settings matches the program: the page of profiles, its examples, and the schema.
 //!
-//! With `STREAMFMT_BLESS=1` the tables of keys and the schema are written anew.
+//! `STREAMFMT_BLESS=1` rewrites the tables of keys and the schema.
 
 #![cfg(feature = "lua")]
-#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
+#![expect(clippy::unwrap_used, reason = "a failing test may panic")]
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -57,7 +57,7 @@ fn table<T>(text: &mut String, heading: &str, keys: &'static [Key<T>]) {
     }
 }
 
-/// A fenced block of the page: what it is, what is in it, and the output that is shown under it.
+/// A fenced block of the page: its language, its text, and the output shown below it.
 struct Example {
     language: String,
     text: String,
@@ -81,7 +81,7 @@ fn examples() -> Vec<Example> {
     examples
 }
 
-/// The name that the first line of a block gives to its file.
+/// The file name in the first line of a block.
 fn file_name(text: &str) -> Option<&str> {
     let line = text.lines().next()?;
     let name = line.strip_prefix("# ").or_else(|| line.strip_prefix("-- "))?;
@@ -117,7 +117,7 @@ fn the_examples_of_the_page_are_fine_and_do_what_it_says() {
         assert_eq!(engine.journal().failures(), 0, "{:?}", example.text);
         if let Some(lines) = &example.shown {
             shown += 1;
-            // An ellipsis stands for lines that are left out.
+            // An ellipsis stands for omitted lines.
             let mut rest = text.as_str();
             for part in lines.trim_end().split("\n…\n") {
                 let missing = || panic!("{}\ndoesn't give\n{part}\nthere, but\n{text}", example.text);
@@ -129,7 +129,7 @@ fn the_examples_of_the_page_are_fine_and_do_what_it_says() {
     assert!(examples.len() > 10 && shown > 3, "{} examples, {shown} with output", examples.len());
 }
 
-/// What is wrong with a file by the schema.
+/// The schema's first error about a file.
 fn wrong(schema: &Validator, source: &str) -> Option<String> {
     let value: Value = toml::from_str(source).unwrap();
     schema.iter_errors(&value).next().map(|error| error.to_string())
@@ -194,7 +194,7 @@ fn the_schema_takes_what_the_program_takes() {
         ("[[switch]]\npath = '~/x'", false),
         ("[[switch]]\nprofile = 'full'", false),
     ] {
-        // What the two of them say of it is the same.
+        // The program and the schema agree.
         let file = tempfile::Builder::new().prefix("streamfmt-schema-").suffix(".toml").tempfile().unwrap();
         let path = file.into_temp_path().keep().unwrap();
         fs::write(&path, source).unwrap();
@@ -232,7 +232,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap()
 }
 
-/// The folder that holds this workspace.
+/// The root folder of the workspace.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }

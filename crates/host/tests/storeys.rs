@@ -1,8 +1,8 @@
-//! Right of a dialect nobody knows a product: no name of a tool, no key of an input, no sentence of its program. What dialects
-//! and others share are the names of facts, and each of them is a row of the table. No writer looks at the name of a role to
-//! decide what goes where, and nobody looks at the name of a writer: its row answers.
+//! Only dialects know products: no other code contains the name of a tool, a key of an input, or a sentence of an agent's program. Dialects
+//! and the other crates share the names of facts, and each has a row in the table. No writer compares the name of a role to decide on the
+//! layout, and no code compares the name of a writer: its row in the table has the properties.
 
-#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
+#![expect(clippy::unwrap_used, reason = "a failing test may panic")]
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,18 +13,18 @@ use regex::{Captures, Regex};
 use streamfmt::core::item::{FactSpec, facts};
 use streamfmt::dialect::DIALECTS;
 
-/// Words that are a tool's name or key and a word of ours as well: of a page, or of a fact.
+/// Names of tools or keys that we use as words of our own, in a page or a fact.
 const WORDS: &[&str] = &["Task", "filePath"];
 
-/// What belongs to products alone.
+/// Strings that belong to products.
 struct Foreign {
-    /// As a whole literal.
+    /// Forbidden as a whole literal.
     names: BTreeSet<&'static str>,
-    /// As a part of one.
+    /// Forbidden as a part of a literal.
     sentences: Vec<&'static str>,
-    /// Keys of one word, which may mean anything but in an input.
+    /// Keys of one word, forbidden only for inputs.
     words: BTreeSet<&'static str>,
-    /// Names of one word, which may mean anything but as that of a tool.
+    /// Names of one word, forbidden only for tools.
     tools: BTreeSet<&'static str>,
 }
 
@@ -42,14 +42,14 @@ impl Foreign {
         let (words, long): (BTreeSet<_>, BTreeSet<_>) = keys.into_iter().partition(is_word);
         let (tools, mut names): (BTreeSet<_>, BTreeSet<_>) = names.into_iter().partition(is_word);
         names.extend(long.difference(&ours));
-        // The names of facts are ours even where some product uses them as well.
+        // The names of facts are ours even if a product uses them as well.
         names.retain(|name| !WORDS.contains(name) && facts::find(name).is_none());
         let sentences = DIALECTS.rows.iter().flat_map(|dialect| (dialect.sentences)());
         let sentences = sentences.map(|sentence| sentence.trim_end_matches('\n')).collect();
         Self { names, sentences, words, tools }
     }
 
-    /// What of it a source holds.
+    /// The forbidden strings in a source.
     fn found_in(&self, source: &str) -> Vec<String> {
         let mut found = Vec::new();
         for (before, literal) in literals(source) {
@@ -74,7 +74,7 @@ fn collect(parts: &[FactSpec], keys: &mut BTreeSet<&'static str>, ours: &mut BTr
     }
 }
 
-/// The string literals of a source, its tests left out, each with what stands before it in its line.
+/// The string literals of a source without its tests, each with the text before it on its line.
 fn literals(source: &str) -> Vec<(String, String)> {
     let end = source.find("#[cfg(test)]\nmod tests {").unwrap_or(source.len());
     let source = &source[..end];
@@ -115,7 +115,7 @@ fn literals(source: &str) -> Vec<(String, String)> {
     found
 }
 
-/// The Rust sources below a folder, tests left out.
+/// The Rust sources below a folder, without tests.
 fn sources(folder: &Path, out: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -145,37 +145,37 @@ fn no_source_right_of_a_dialect_knows_a_product() {
     assert!(found.is_empty(), "what only a dialect may know:\n{}", found.join("\n"));
 }
 
-/// Comparisons of a role's name in writers, each with the reason why it decides no layout.
+/// Comparisons of a role's name in writers, each with the reason why it doesn't decide on the layout.
 const COMPARED: [(&str, &str); 7] = [
-    // Which words of a title are the cost's, and which the file's: they are picked, not placed.
+    // Selects a title's words about the cost or the file, without placing them.
     ("log.rs", "outcome.ok"),
     ("log.rs", "call.arg"),
-    // A lane is named by the argument of its call's title.
+    // A lane's name is the argument in its call's title.
     ("timeline.rs", "call.arg"),
-    // `turn 2` is written in place of the words of success, and the date before a session's id.
+    // `turn 2` replaces the words of success, and the date precedes a session's id.
     ("folds.rs", "outcome.ok"),
     ("terminal.rs", "session.id"),
-    // Which lines of an outcome say why it failed: they are picked for the answer.
+    // Selects the lines of an outcome that give the reason of a failure, for the answer.
     ("html.rs", "outcome.error"),
-    // The argument of a call of an agent is words, so that it isn't spelled as code.
+    // The argument of an agent's call is prose, so it isn't formatted as code.
     ("markdown/block.rs", "tool.agent"),
 ];
 
-/// The names of roles that a source compares something with: `role.name() == "tool.name"`. A `match` on them spells.
+/// The names of roles that a source compares: `role.name() == "tool.name"`. A `match` on them is only spelling.
 fn compared(source: &str, roles: &[String]) -> Vec<String> {
     let found = literals(source).into_iter().filter(|(before, literal)| {
         let before = before.trim_end();
         let is_compared =
             before.ends_with("==") || before.ends_with("!=") || before.ends_with("matches!(role,");
         let is_asked = before.ends_with(".starts_with(") && before.contains("role");
-        // Text without a role of its own isn't painted; a kind of block may be called as a role is.
+        // Text without a role isn't painted; a kind of block may have the same name as a role.
         let is_of_role = before.contains("role") && literal != "text";
         (is_compared || is_asked) && is_of_role && roles.contains(literal)
     });
     found.map(|(_, literal)| literal).collect()
 }
 
-/// The names of all roles, as the page for users lists them.
+/// The names of all roles, from the types for editors.
 fn roles() -> Vec<String> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/sf.d.lua");
     let types = fs::read_to_string(path).unwrap();
@@ -215,7 +215,7 @@ fn comparisons_with_roles_are_found() {
     }
 }
 
-/// How sources compare the name of an output format with one that they know.
+/// Comparisons of an output format's name in sources.
 static COMPARISONS: LazyLock<Regex> = LazyLock::new(|| {
     let writer = r"\bwriter(?:\(\))?\.name\b";
     let ways = [
@@ -252,7 +252,7 @@ fn nobody_compares_the_name_of_a_writer() {
     }
 }
 
-/// The sources that make facts.
+/// The sources that create facts.
 fn makers() -> Vec<PathBuf> {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let core = crates.join("core/src");
@@ -265,7 +265,7 @@ fn makers() -> Vec<PathBuf> {
     paths
 }
 
-/// How sources make and read facts by name.
+/// The ways in which sources create and read facts by name.
 static WAYS: LazyLock<Regex> = LazyLock::new(|| {
     let ways = [
         r#"\(\s*"(?<a>\w+)",\s*Fact::"#,
@@ -277,7 +277,7 @@ static WAYS: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&ways.join("|")).unwrap()
 });
 
-/// The names of facts that a source makes or reads.
+/// The names of facts that a source creates or reads.
 fn fact_names(source: &str) -> BTreeSet<String> {
     let end = source.find("#[cfg(test)]\nmod tests {").unwrap_or(source.len());
     let found = WAYS.captures_iter(&source[..end]);
@@ -286,7 +286,7 @@ fn fact_names(source: &str) -> BTreeSet<String> {
     found.filter_map(name).collect()
 }
 
-/// The names that facts, the parts of what calls do, and what is in them have.
+/// The names of facts, of the parts of actions, and of their parts.
 fn row_names() -> BTreeSet<&'static str> {
     fn collect(rows: &'static [facts::FactRow], names: &mut BTreeSet<&'static str>) {
         for (name, row) in rows {
@@ -297,7 +297,7 @@ fn row_names() -> BTreeSet<&'static str> {
     let mut names = BTreeSet::new();
     collect(facts::FACTS, &mut names);
     collect(facts::DOES, &mut names);
-    // The bytes of a picture, which machine output leaves out.
+    // The bytes of an image, which machine-readable output leaves out.
     names.insert("data");
     names
 }
@@ -321,7 +321,7 @@ fn every_fact_that_is_made_or_read_has_a_row() {
 
 #[test]
 fn every_row_is_made() {
-    // A name of machine output alone.
+    // Only machine-readable output has this name.
     let unmade = ["odd"];
     let sources: Vec<String> = makers().iter().map(|path| fs::read_to_string(path).unwrap()).collect();
     let made: BTreeSet<String> =

@@ -1,6 +1,6 @@
-//! What may go to another thread, and what stays on its own.
+//! The types that may go to another thread, and those that must not.
 
-#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
+#![expect(clippy::unwrap_used, reason = "a failing test may panic")]
 
 use std::thread;
 
@@ -13,7 +13,7 @@ const LINES: [&str; 2] = [
     r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":"a.rs"}]}}"#,
 ];
 
-/// Formats the first line here and the second on another thread.
+/// Formats the first line on this thread and the second one on another.
 fn on_two_threads(engine: &Engine) -> thread::Result<String> {
     let (mut pipeline, mut text) = (Pipeline::new(engine.setup()), String::new());
     pipeline.push(format!("{}\n", LINES[0]).as_bytes(), &mut text).unwrap();

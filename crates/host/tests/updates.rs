@@ -1,6 +1,6 @@
-//! What a sink gets that can change what it shows: growing entries under one id, and drops.
+//! The updates for a sink that can change earlier output: growing entries under one id, and drops.
 
-#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
+#![expect(clippy::unwrap_used, reason = "a failing test may panic")]
 
 #[path = "laws/recordings.rs"]
 #[expect(dead_code, reason = "the laws use more of it")]
@@ -22,7 +22,7 @@ use streamfmt::writer::json::Json;
 
 use recordings::recordings;
 
-/// A dialect whose records tell what happens to items.
+/// A dialect whose records are the changes to items.
 struct Scripted;
 
 impl Decoder for Scripted {
@@ -47,7 +47,7 @@ impl Decoder for Scripted {
     fn end(&mut self, _: &mut Vec<Event>) {}
 }
 
-/// What happens to an item that changes and stays open, and what is shown of it then: status, title and body.
+/// Changes to an item that stays open, and its status, title and body after each.
 const CHANGES: &[(&str, &str)] = &[
     (r#"{"do":"amend","id":"a","text":"one"}"#, "open one"),
     (r#"{"do":"append","id":"a","text":"\ntwo"}"#, "open one␤two"),
@@ -139,7 +139,7 @@ fn a_reply_grows_under_one_id_and_ends_whole() {
     }
 }
 
-/// Writes whether entries have a time, which it wants or not.
+/// Writes whether entries have a time, and wants it or not.
 struct Clock(bool);
 
 impl Writer for Clock {
@@ -204,7 +204,7 @@ fn all_updates_in_order_make_what_an_append_only_sink_got() {
                 let mut written = written(&engine, bytes);
                 for pace in [1, 3, 7, usize::MAX] {
                     let (shown, dropped) = shown(&engine, bytes, pace);
-                    // What was taken back stays in a file, and is told there by a notice.
+                    // A file keeps dropped entries, followed by a notice.
                     written.retain(|id, _| !dropped.contains(id));
                     for id in shown.keys().chain(written.keys()) {
                         assert_eq!(shown.get(id), written.get(id), "{name}, {profile}: {id}");
@@ -259,7 +259,7 @@ fn it_does_not_matter_whether_pieces_or_the_whole_come_first() {
     });
     for end in &mut ends {
         assert_eq!(end["t"]["answered"], true);
-        // Places and revisions are those of the order that they came in.
+        // Places and revisions depend on the order of the input.
         for update in end.values_mut() {
             update.as_object_mut().unwrap().remove("revision");
             update["entry"].as_object_mut().unwrap().remove("place");
@@ -273,7 +273,7 @@ fn it_does_not_matter_whether_pieces_or_the_whole_come_first() {
     }
 }
 
-/// Lines of Claude Code: a call, a request of its program for permission, an answer to that, the result, and the end of a run.
+/// Lines of Claude Code: a call, a request for permission, the answer, the result, and the end of the run.
 fn asked_lines() -> [String; 5] {
     let block = json!({"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "ls"}});
     let result = json!({"type": "tool_result", "tool_use_id": "t", "content": "a"});
@@ -288,7 +288,7 @@ fn asked_lines() -> [String; 5] {
     .map(|line| format!("{line}\n"))
 }
 
-/// What each piece of the input puts of the call `t`: its status, whether it is answered, and `data`.
+/// The updates of the call `t` after each piece of the input: its status, whether it is answered, and `data`.
 fn states_of_call(pieces: &[&str]) -> Vec<Vec<(String, Option<bool>, Value)>> {
     let mut pipeline = updating(&engine("default"));
     let mut states_after = |piece: Option<&str>| {
@@ -323,11 +323,11 @@ fn a_call_that_waits_for_a_person_is_put_with_that_status_and_again_without() {
             vec![&**call, request, answer, result, end],
             vec![vec![done(false)], vec![waiting()], vec![done(false)], vec![done(true)], none(), none()],
         ),
-        // Whatever shows that the wait is over ends it.
+        // The wait also ends with the result, with the run and with the input.
         (vec![&**call, request, result], vec![vec![done(false)], vec![waiting()], vec![done(true)], none()]),
         (vec![&**call, request, end], vec![vec![done(false)], vec![waiting()], vec![done(false)], none()]),
         (vec![&**call, request], vec![vec![done(false)], vec![waiting()], vec![done(false)]]),
-        // What is known already is not put again.
+        // A repeated state isn't put again.
         (
             vec![&**call, request, request, answer, answer],
             vec![vec![done(false)], vec![waiting()], none(), vec![done(false)], none(), none()],
@@ -337,7 +337,7 @@ fn a_call_that_waits_for_a_person_is_put_with_that_status_and_again_without() {
     ] {
         assert_eq!(states_of_call(&pieces), states, "{pieces:#?}");
     }
-    // Only the state at a look is put.
+    // Only the state at the time of taking is put.
     let piece = [&**call, request].concat();
     assert_eq!(states_of_call(&[&piece]), [vec![waiting()], vec![done(false)]]);
     let piece = asked_lines().concat();
@@ -395,7 +395,7 @@ fn ids_that_are_masked_stay_apart_and_lead_to_each_other() {
     }
 }
 
-/// The last update of each entry that is shown in the end, by id, if it is taken after every `pace` lines.
+/// The last update of each remaining entry, by id, if updates are taken after every `pace` lines.
 fn folded(engine: &Engine, bytes: &[u8], pace: usize) -> BTreeMap<String, Value> {
     let mut pipeline = updating(engine);
     let mut document = Document::default();
@@ -425,7 +425,7 @@ fn written(engine: &Engine, bytes: &[u8]) -> BTreeMap<String, Value> {
     text.lines().map(entry).collect()
 }
 
-/// What an updating sink shows in the end, by id, and what it no longer shows, if it takes after every `pace` lines.
+/// The entries that an updating sink shows at the end, by id, and those that it dropped, if updates are taken after every `pace` lines.
 fn shown(engine: &Engine, bytes: &[u8], pace: usize) -> (BTreeMap<String, Value>, Vec<String>) {
     let mut pipeline = updating(engine);
     let (mut shown, mut dropped) = (BTreeMap::new(), Vec::new());
@@ -457,7 +457,7 @@ fn shown(engine: &Engine, bytes: &[u8], pace: usize) -> (BTreeMap<String, Value>
     (shown, dropped)
 }
 
-/// A line of `json`, without what depends on the entry above it.
+/// A line of `json`, without the field that depends on the entry above it.
 fn entry(line: &str) -> (String, Value) {
     let mut value: Value = serde_json::from_str(line).unwrap();
     value.as_object_mut().unwrap().remove("of");
@@ -479,7 +479,7 @@ fn push(pipeline: &mut Pipeline, lines: &str) -> Vec<Update> {
     pipeline.take_updates()
 }
 
-/// The entries that are put, and the ids of those that are dropped.
+/// The entries that are put, and the ids of dropped ones.
 fn entries(updates: &[Update]) -> Vec<Result<&Entry, &Id>> {
     updates.iter().map(|update| update.entry().ok_or(update.id())).collect()
 }
@@ -515,7 +515,7 @@ fn whole(id: &str, text: &str) -> String {
     format!("{}\n", json!({"type": "assistant", "message": message, "session_id": "s", "uuid": id}))
 }
 
-/// Gives the ids of what is written.
+/// Sends the ids of written entries.
 struct Written(std::sync::mpsc::Sender<Id>);
 
 impl Writer for Written {
@@ -555,7 +555,7 @@ fn what_is_not_written_yet_is_open() {
                 for id in open {
                     assert!(all.insert(id.clone()), "{name}: {id} is there twice");
                 }
-                // What was taken back stays where it was written.
+                // A writer can't remove dropped entries.
                 all.retain(|id| shown.contains(id) || !done.contains(id));
                 assert_eq!(all, shown, "{name}");
                 compared += 1;

@@ -1,7 +1,7 @@
-//! Built without Lua: whoever names a plugin learns why there is none, and rules of profiles hold all the same.
+//! Without Lua: naming a plugin gives an error with the reason, and profile rules still apply.
 
 #![cfg(not(feature = "lua"))]
-#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
+#![expect(clippy::unwrap_used, reason = "a failing test may panic")]
 
 use std::fs;
 

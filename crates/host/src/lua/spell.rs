@@ -197,7 +197,7 @@ mod tests {
         for (source, wrong) in [
             (nested(DEEPEST), None),
             (nested(DEEPEST + 1), Some("tables are nested more than 64 deep")),
-            // The table itself is a value, too.
+            // The table itself counts as a value.
             (format!("return table.create({}, 1)", MOST_VALUES - 1), None),
             (format!("return table.create({MOST_VALUES}, 1)"), Some(TOO_LARGE)),
             (keyed(MOST_VALUES - 1), None),

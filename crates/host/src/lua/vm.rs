@@ -467,7 +467,7 @@ mod tests {
         assert_eq!(trip(vm.run(inner)), None);
         assert_eq!(trip(vm.run(|| burn(600).and_then(|()| inner()))), Some(Trip::Fuel));
         assert_eq!(trip(vm.run(|| inner().and_then(|()| burn(600)))), Some(Trip::Fuel));
-        // Once it is stopped, nothing more of the outer run is done, even if the error is dropped.
+        // After a stop, nothing more of the outer run is executed, even if the error is dropped.
         assert_eq!(trip(vm.run(|| inner().and(inner()).or(Ok(())).and(burn(1)))), Some(Trip::Fuel));
     }
 

@@ -514,7 +514,7 @@ mod tests {
         let (code, log) = logged(|| {
             // SAFETY: the table is that of a plugin in this crate; the host's table is static, the options live as long as the call.
             let instance: *mut c_void = unsafe { table.create.unwrap()(&raw const HOST, SfStr::of("{}")) };
-            // SAFETY: the instance is from the same table, and nobody else has it.
+            // SAFETY: the instance is from the same table, and it isn't shared.
             let code = crossing.cross(|item, sink| unsafe { table.format.unwrap()(instance, item, sink) });
             // SAFETY: it is called once, at the end.
             unsafe { table.destroy.unwrap()(instance) };

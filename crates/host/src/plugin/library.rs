@@ -232,7 +232,7 @@ mod tests {
         0
     }
 
-    /// Reads a table with this version, and this list of what it formats.
+    /// Reads a table with this version and this list of kinds to format.
     fn read(version: &str, formats: &str) -> Result<NativeTable, String> {
         let table = SfPlugin {
             size: u32::try_from(size_of::<SfPlugin>()).unwrap(),

@@ -102,7 +102,7 @@ mod tests {
             (1000, 0o666, 1000, own),
             (1001, 0o600, 1000, others),
             (1001, 0o666, 1000, others),
-            // Nor is root an exception, in either place.
+            // Root's files are no exception, in either place.
             (0, 0o600, 1000, others),
             (1000, 0o600, 0, others),
         ] {

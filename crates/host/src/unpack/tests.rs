@@ -17,7 +17,7 @@ fn zstd(bytes: &[u8]) -> Vec<u8> {
     ::zstd::encode_all(bytes, 3).expect("room in memory")
 }
 
-/// The bytes in an input that comes in such pieces, and the error. Pushed and read they are the same.
+/// The bytes of an archive that arrives in pieces of this size, and the error. Checks that pushing and reading give the same.
 fn unpacked(packed: &[u8], piece: usize) -> (Vec<u8>, Option<String>) {
     let (mut unpacker, mut all) = (Unpacker::default(), Vec::new());
     let mut pushed =
@@ -44,7 +44,7 @@ fn unpacked(packed: &[u8], piece: usize) -> (Vec<u8>, Option<String>) {
 fn archives_are_unpacked_whatever_their_pieces_and_all_others_are_unchanged() {
     let text = b"{\"a\":1}\n".repeat(20_000);
     let twice = [&*text, &*text].concat();
-    // A member with a name, a comment, an extra field and a sum of its head.
+    // A member with a name, a comment, an extra field and a header checksum.
     let mut odd = gzip(&text);
     odd[3] = 0b1_1110;
     odd.splice(10..10, *b"\x03\0abcname\0comment\0ss");
@@ -110,7 +110,7 @@ fn what_comes_before_damage_is_passed_on() {
         (number >> 24) as u8
     };
     let bytes: Vec<u8> = (0..300_000).map(|_| random()).collect();
-    // The third block of zstd begins with a size that is too large; the last one of gzip has a type that doesn't exist.
+    // The third block of the zstd data has a size that is too large; the last block of the gzip data has an invalid type.
     let mut block = zstd(&bytes);
     let third = block.len() - (300_000 - 2 * (128 << 10)) - 3;
     block[third..third + 3].fill(0xff);

@@ -1,4 +1,4 @@
-//! What grows must stop: a stream of any length leaves a bounded trace, and what was cut is told.
+//! Growth has limits: a stream of any length uses bounded memory, and truncation is reported.
 
 use serde_json::json;
 use streamfmt::core::pipeline::{Pipeline, Setup};
@@ -119,7 +119,7 @@ fn counted_names_are_short() {
     assert!(report.unknown.keys().all(|name| name.len() < 1_000));
 }
 
-/// A history whose model is known only from its first reply, behind so many prompts of so many bytes.
+/// A history that names its model only with its first reply, after this many prompts of this many bytes.
 #[test]
 fn a_heading_waits_for_its_model_up_to_a_limit_and_what_waits_with_it_is_shown_in_order() {
     let line = |number: usize, kind: &str, message: serde_json::Value| {

@@ -1,10 +1,10 @@
-//! Characters with power, in every place that is shown and cut at every border.
+//! Control characters and markup in every place that is shown, cut at every position.
 
 use serde_json::{Value, json};
 
 use crate::{assert_harmless, call, engine, reply, reply_with, result, run};
 
-/// What must never come out as it is.
+/// Text that must never be output verbatim.
 const PAYLOADS: [&str; 12] = [
     "\u{1b}]8;;javascript:alert(1)\u{1b}\\x\u{1b}]8;;\u{1b}\\",
     "\u{1b}[2J\u{1b}[1;1H",
@@ -20,7 +20,7 @@ const PAYLOADS: [&str; 12] = [
     "<<role::x>> <script>\u{1b}Pq\u{1b}\\",
 ];
 
-/// A session that has `hostile` in every place that one can be in.
+/// A session with `hostile` in every possible place.
 fn everywhere(hostile: &str) -> String {
     let x = |text: &str| format!("{text}{hostile}end");
     let todos = json!([{"content": x("todo "), "status": x("odd"), "activeForm": x("doing ")},
@@ -90,7 +90,7 @@ fn everywhere(hostile: &str) -> String {
     out + &format!("raw {hostile} line\n{{\"type\":\"assistant\",\"broken {hostile}\n")
 }
 
-/// What a model may write around it.
+/// Markdown that a model may write around it.
 fn markdown(hostile: &str) -> Vec<String> {
     let entities = spelled(hostile.chars().map(|ch| format!("&#{};", ch as u32)));
     let hex = spelled(hostile.chars().map(|ch| format!("&#x{:X};", ch as u32)));

@@ -1,4 +1,4 @@
-//! Every field of every kind of event, with every wrong type: what doesn't depend on it is still shown.
+//! Every field of every kind of event, with every wrong type: content that doesn't depend on the field is still shown.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,7 +9,7 @@ use streamfmt::golden::Suite;
 
 use crate::{assert_harmless, engine, full, reply, run, solid};
 
-/// What a field becomes. The empty one: it is taken out.
+/// The replacements for a field, by name. An empty one removes the field.
 pub(crate) fn replacements() -> Vec<(&'static str, String)> {
     vec![
         ("nothing", String::new()),
@@ -80,7 +80,7 @@ fn a_field_of_a_wrong_type_costs_no_other_text_of_cline() {
     });
 }
 
-/// Tries every field of these events between two replies, which `reply` makes of their texts.
+/// Tries every field of these events between two replies, which `reply` creates from their text.
 fn try_fields(events: &[Value], reply: fn(&str) -> String) {
     let (text, items, ansi) =
         (engine("text", "full", None), engine("items", "full", None), engine("ansi", "default", Some(60)));
@@ -95,7 +95,7 @@ fn try_fields(events: &[Value], reply: fn(&str) -> String) {
                 let about = || format!("{} becomes {name} in {event}", path.join("."));
                 let out = run(&text, input.as_bytes()).0;
                 assert_harmless(&out, false, &about());
-                // The other outputs are made of the same items: two kinds of wrong are enough for them.
+                // The other outputs use the same items: two kinds of wrong values are enough for them.
                 let others = [(&items, false), (&ansi, true)];
                 let is_tried = matches!(name, "a broken string" | "a list");
                 for (engine, is_coloured) in others.into_iter().filter(|_| is_tried) {
@@ -105,7 +105,7 @@ fn try_fields(events: &[Value], reply: fn(&str) -> String) {
                 }
                 let out = solid(&out);
                 for (at, said) in &shown {
-                    // What the model was told stands for the tool's own value.
+                    // The text for the model replaces the tool's own value.
                     let stands_for =
                         path.join(".") == "message.content.0.content" && at[0].ends_with("esult");
                     let depends = at.starts_with(&path) || stands_for;
@@ -126,7 +126,7 @@ fn try_fields(events: &[Value], reply: fn(&str) -> String) {
     assert!(tried > 1_000, "only {tried} were tried");
 }
 
-/// The texts of an event that are shown, and where they stand. What was denied is told by its call.
+/// The texts of an event that are shown, with their paths. A denied call is shown by the call itself.
 fn shown_texts(event: &Value) -> Vec<(Vec<String>, String)> {
     let out = solid(&full(format!("{event}\n").as_bytes()));
     let mut texts = Vec::new();
@@ -134,7 +134,7 @@ fn shown_texts(event: &Value) -> Vec<(Vec<String>, String)> {
         let pointer = format!("/{}", path.join("/"));
         let Some(text) = event.pointer(&pointer).and_then(Value::as_str) else { continue };
         let first: String = solid(text.trim().lines().next().unwrap_or("")).chars().take(40).collect();
-        // Short words may stand anywhere.
+        // Short words may occur anywhere.
         if first.len() >= 12 && first.is_ascii() && out.contains(&first) && is_text(&path) {
             texts.push((path, first));
         }
@@ -142,14 +142,14 @@ fn shown_texts(event: &Value) -> Vec<(Vec<String>, String)> {
     texts
 }
 
-/// Whether what stands there is there to be read, rather than an id or a time.
+/// Whether the field is text for readers, rather than an id or a time.
 fn is_text(path: &[String]) -> bool {
     const TEXTS: [&str; 6] = ["text", "content", "thinking", "result", "command", "prompt"];
     let is_denied = path.iter().any(|key| key == "permission_denials");
     !is_denied && path.last().is_some_and(|key| TEXTS.contains(&key.as_str()))
 }
 
-/// The event as a line, with something else at `path`.
+/// The event as a line, with the value at `path` replaced.
 pub(crate) fn replaced(event: &Value, path: &[String], replacement: &str) -> String {
     let mut event = event.clone();
     let (last, parents) = path.split_last().unwrap();
@@ -164,13 +164,13 @@ pub(crate) fn replaced(event: &Value, path: &[String], replacement: &str) -> Str
         Value::Object(fields) => drop(fields.insert(last.clone(), "@here@".into())),
         _ => unreachable!("a path leads through containers"),
     }
-    // In a list there are no keys to repeat.
+    // An array has no keys to repeat.
     let is_list = last.parse::<usize>().is_ok();
     let replacement = if is_list { replacement.replace("\"again\":", "") } else { replacement.to_owned() };
     event.to_string().replace("\"@here@\"", &replacement)
 }
 
-/// All places in an event; of lists the first two elements.
+/// The paths of all values in an event, with at most two elements of each array.
 pub(crate) fn paths(event: &Value) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     let mut open = vec![(Vec::new(), event)];
@@ -195,7 +195,7 @@ pub(crate) fn paths(event: &Value) -> Vec<Vec<String>> {
     found
 }
 
-/// One event of each shape that the recordings have.
+/// One event of each shape in the samples.
 fn events() -> Vec<Value> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/samples");
     let mut files: Vec<PathBuf> = fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -240,7 +240,7 @@ fn codex_events() -> Vec<Value> {
     })
 }
 
-/// The events of the golden cases of an agent, but for those of the same shape as one before.
+/// One event of each shape in an agent's golden cases.
 fn golden_events(agent: &str, shape: fn(&Value) -> String) -> Vec<Value> {
     let suite = Suite::find(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden").join(agent));
     let inputs = suite.cells.iter().filter(|cell| cell.is_first).map(|cell| cell.case.input.bytes());

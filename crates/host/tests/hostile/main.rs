@@ -1,13 +1,13 @@
-//! Streams made by someone who wants to lose a text, forge a line, steer a terminal or fill the memory.
+//! Streams by someone who wants to hide text, forge a line, control a terminal or exhaust memory.
 //!
 //! - [`fields`]: every field of every kind of event with every wrong type;
-//! - [`escapes`]: characters with power, in every place and cut at every border;
+//! - [`escapes`]: control characters and markup, in every place and cut at every position;
 //! - [`order`]: events late, early, twice, of several sessions and agents at once;
 //! - [`records`]: the same in each dialect, all values at once, and records of each dialect in a wrong order;
-//! - [`bounds`]: what grows must stop, and what is long must not be slow;
-//! - [`seeds`]: the targets of the fuzzer, over their seeds and random changes of them.
+//! - [`bounds`]: growth has limits, and long input isn't slow;
+//! - [`seeds`]: the fuzz targets, over their seeds and random changes of them.
 
-#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
+#![expect(clippy::unwrap_used, reason = "a failing test may panic")]
 
 mod bounds;
 mod escapes;
@@ -21,14 +21,14 @@ use streamfmt::core::text::clean;
 use streamfmt::core::theme::ColorDepth;
 use streamfmt::{Engine, Looks};
 
-/// An engine that shows everything, as this output, at this width.
+/// An engine with this output, profile and width.
 fn engine(writer: &str, profile: &str, width: Option<usize>) -> Engine {
     let color = (writer == "ansi").then_some(ColorDepth::TrueColor);
     let looks = Looks { color, width, ..Looks::default() };
     Engine::builder().writer(writer).profile(profile).looks(looks).build().unwrap()
 }
 
-/// What comes out of an input, and what was counted.
+/// The output for an input, and the report.
 fn run(engine: &Engine, input: &[u8]) -> (String, Report) {
     let mut pipeline = Pipeline::new(engine.setup());
     let mut out = String::new();
@@ -37,17 +37,17 @@ fn run(engine: &Engine, input: &[u8]) -> (String, Report) {
     (out, pipeline.report().clone())
 }
 
-/// Everything of an input, as text.
+/// Everything in an input, as text.
 fn full(input: &[u8]) -> String {
     run(&engine("text", "full", None), input).0
 }
 
-/// A line of a stream in which the agent says `text`.
+/// A line of a stream with the reply `text`.
 fn reply(text: &str) -> String {
     reply_with(text, &serde_json::json!({}))
 }
 
-/// The same with further fields of the line.
+/// The same, with further fields in the line.
 fn reply_with(text: &str, fields: &serde_json::Value) -> String {
     let mut line = serde_json::json!({"type": "assistant", "session_id": "s-1",
         "message": {"role": "assistant", "content": [{"type": "text", "text": text}]}});
@@ -57,7 +57,7 @@ fn reply_with(text: &str, fields: &serde_json::Value) -> String {
     format!("{line}\n")
 }
 
-/// A line in which the agent calls a tool.
+/// A line with a call of a tool.
 fn call(id: &str, tool: &str, input: &serde_json::Value) -> String {
     let line = serde_json::json!({"type": "assistant", "session_id": "s-1",
         "message": {"role": "assistant", "content": [{"type": "tool_use", "id": id, "name": tool, "input": input}]}});
@@ -71,8 +71,8 @@ fn result(id: &str, text: &str) -> String {
     format!("{line}\n")
 }
 
-/// Asserts that nothing in `text` could steer a terminal. In colour, what the program writes itself is checked and
-/// taken out first: colours that end in their line, links of harmless schemes that do too.
+/// Asserts that nothing in `text` controls a terminal. With colours, the program's own sequences are checked and removed first: colours
+/// that end on the same line, and links with harmless schemes that do too.
 fn assert_harmless(text: &str, is_coloured: bool, name: &str) {
     let own;
     let text = if is_coloured {
@@ -85,7 +85,7 @@ fn assert_harmless(text: &str, is_coloured: bool, name: &str) {
     let same = text.chars().zip(cleaned.chars()).take_while(|(one, other)| one == other).count();
     let around: String = cleaned.chars().skip(same.saturating_sub(20)).take(60).collect();
     assert!(cleaned == text, "{name}: something harmful came out: {around:?}");
-    // What isn't harmful to the program may be so all the same.
+    // The check above trusts the program's list of harmful characters; this one has its own.
     seeds::targets::assert_harmless(text);
 }
 
@@ -121,12 +121,12 @@ fn without_own(line: &str, name: &str) -> String {
     plain
 }
 
-/// How often `part` stands in `text`, blanks and the bars of the layout aside.
+/// How often `part` occurs in `text`, ignoring blanks and the bars of the layout.
 fn times(text: &str, part: &str) -> usize {
     solid(text).matches(&solid(part)).count()
 }
 
-/// The text without what a layout may put anywhere.
+/// The text without characters that a layout may put anywhere.
 fn solid(text: &str) -> String {
     text.chars().filter(|ch| !ch.is_whitespace() && !matches!(ch, '│' | '…')).collect()
 }

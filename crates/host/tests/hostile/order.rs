@@ -1,4 +1,4 @@
-//! Events late, early, twice, of several sessions and agents at once: each text comes out once, at its owner's.
+//! Events late, early, twice, of several sessions and agents at once: each text is shown once, in the right session.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -12,7 +12,7 @@ fn streamed(parent: Option<&str>, event: &Value) -> String {
     format!("{line}\n")
 }
 
-/// A message as it streams, and then whole; each of its texts in two pieces.
+/// A message that streams and is then repeated as a whole; each of its texts comes in two pieces.
 fn message(id: &str, parent: Option<&str>, texts: &[String]) -> Vec<String> {
     let mut lines =
         vec![streamed(parent, &json!({"type": "message_start", "message": {"id": id, "content": []}}))];
@@ -182,7 +182,7 @@ proptest! {
     }
 }
 
-/// The same shuffle for the same number.
+/// Shuffles lines; the same `state` gives the same order.
 fn shuffle(lines: &mut [String], mut state: u64) {
     for at in (1..lines.len()).rev() {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -190,7 +190,7 @@ fn shuffle(lines: &mut [String], mut state: u64) {
     }
 }
 
-/// Both in their order, mixed the same way for the same number.
+/// Interleaves two lists, keeping the order of each; the same `state` gives the same result.
 fn mixed(one: Vec<String>, other: Vec<String>, mut state: u64) -> Vec<String> {
     let (mut one, mut other) = (one.into_iter().peekable(), other.into_iter().peekable());
     let mut lines = Vec::new();

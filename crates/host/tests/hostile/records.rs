@@ -1,6 +1,6 @@
-//! Records of each dialect with a wrong value in each field, and in a wrong order: they come out harmless, and each line is counted.
+//! Records of each dialect with a wrong value in each field, and in a wrong order: the output is harmless, and each line is counted.
 //!
-//! [`crate::fields`] asks more, of fewer dialects.
+//! [`crate::fields`] checks more, for fewer dialects.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -22,13 +22,13 @@ const MORE: [&str; 5] = [
     "{\"\\u001b[2J\":\"odd\",\"\\ud800\":[],\"type\":\"\\u202e\",\"id\":\"\\u001b\"}",
     "[[],{},\"\",{\"type\":7,\"text\":{}}]",
 ];
-/// The length of records whose fields aren't tried, since each is written many times.
+/// The maximum length of records whose fields are tried, since each is written many times.
 const LONG: usize = 4 << 10;
-/// How many records before and after one are read with it.
+/// The number of records read with one, before it and after it.
 const AROUND: usize = 2;
-/// How many records of a file are put into a wrong order.
+/// The number of records of a file that are reordered.
 const MOST: usize = 40;
-/// What each line of a text is replaced by.
+/// The replacements for each line of a text.
 const LINES: [&str; 8] =
     ["", "#", "> ", "```", "<<<<<<< SEARCH", "> \u{1b}[2J\u{202e}", "#### \u{0}\u{9b}31m\r", "{\"type\":[]}"];
 
@@ -41,7 +41,7 @@ struct Inputs {
 }
 
 impl Inputs {
-    /// The samples and golden inputs of all dialects, those of scripts too.
+    /// The samples and golden inputs of all dialects, including scripted ones.
     fn all() -> Vec<Self> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let golden = |dialect: &str| {
@@ -53,7 +53,7 @@ impl Inputs {
         };
         let samples = |dialect: &str| {
             let folders = entries(&root.join("tests/samples")).into_iter();
-            // The recordings of a protocol are in a folder for each agent behind it.
+            // The recordings of a protocol are in one folder for each agent that uses it.
             let is_of = |folder: &Path| {
                 let name = folder.file_name().unwrap().to_string_lossy();
                 name == dialect || name.strip_prefix(dialect).is_some_and(|rest| rest.starts_with('-'))
@@ -73,7 +73,7 @@ impl Inputs {
         let mut all: Vec<Self> = DIALECTS.rows.iter().map(|dialect| row(dialect.name)).collect();
         all.push(scripted("robo", "docs/examples/robo.lua"));
         all.push(scripted("acme", "tests/golden/acme/edits-of-several-files/acme.lua"));
-        // Those two are tried by other tests, field by field.
+        // Other tests try these two, field by field.
         all.retain(|inputs| !inputs.files.is_empty() && !matches!(inputs.dialect, "claude" | "codex"));
         all
     }
@@ -102,7 +102,7 @@ impl Inputs {
 
 #[test]
 fn any_value_of_any_field_is_harmless_and_counted_in_each_dialect() {
-    // Each long value would take most of the time.
+    // Long values would take most of the time.
     let some = replacements().into_iter().filter(|(name, _)| *name != "something long");
     let values: Vec<String> = some.map(|(_, value)| value).chain(MORE.map(str::to_owned)).collect();
     for inputs in Inputs::all() {
@@ -117,12 +117,12 @@ fn any_value_of_any_field_is_harmless_and_counted_in_each_dialect() {
                     if !tried.insert(place(record, &path)) {
                         continue;
                     }
-                    // All at once: one may refer to another.
+                    // All at once, since one may refer to another.
                     let lines: Vec<String> =
                         values.iter().map(|value| replaced(record, &path, value)).collect();
                     let input = format!("{before}{}\n{after}", lines.join("\n"));
                     let about = format!("{}: {} of {record}", inputs.dialect, path.join("."));
-                    // Both outputs are made of the same items: a part of the fields is enough for the second one.
+                    // Both outputs use the same items: a fraction of the fields is enough for the second one.
                     let engines = if tried.len() % 4 == 0 { &engines[..] } else { &engines[..1] };
                     assert_fine(engines, &input, &about);
                 }
@@ -197,12 +197,12 @@ fn records_in_any_order_are_harmless_and_counted_in_each_dialect() {
     }
 }
 
-/// Whether a dialect's input is a text.
+/// Whether a dialect's input is plain text.
 fn is_of_texts(inputs: &Inputs) -> bool {
     DIALECTS.find(inputs.dialect).is_some_and(|row| row.claim_text.is_some())
 }
 
-/// Asserts that an input comes out harmless, and each line of it is counted.
+/// Asserts that the output is harmless, and that each line of the input is counted.
 fn assert_fine(engines: &[Engine], input: &str, about: &str) {
     for engine in engines {
         let (out, report) = run(engine, input.as_bytes());
@@ -219,7 +219,7 @@ fn items(engine: &Engine, input: &str) -> Vec<Value> {
     out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Whether an item has the text of another one. Of a text in pieces, each piece may come twice.
+/// Whether an item's text is contained in another's. Of a text in pieces, each piece may come twice.
 fn is_within(item: &Value, other: &Value) -> bool {
     const KINDS: [&str; 4] = ["prompt", "reply", "thinking", "result"];
     let is_said = KINDS.iter().any(|kind| item["kind"] == *kind);
@@ -237,7 +237,7 @@ fn lines(records: &[Value]) -> String {
     records.iter().flat_map(|record| [record.to_string(), "\n".to_owned()]).collect()
 }
 
-/// A name for the place of a field: the same for records of one form.
+/// A name for the path of a field: the same for records of one shape.
 fn place(record: &Value, path: &[String]) -> String {
     let mut place = String::new();
     let mut value = record;

@@ -1,5 +1,5 @@
-//! The targets of the fuzzer, over their seeds and some thousand changes of them, the same in every run.
-//! `STREAMFMT_FUZZ_ROUNDS` makes it more.
+//! The fuzz targets, over their seeds and some thousand changes of them, the same in every run. `STREAMFMT_FUZZ_ROUNDS` sets a larger
+//! number.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 #[cfg_attr(not(all(feature = "native", unix)), expect(dead_code, reason = "one target needs native plugins"))]
 pub(crate) mod targets;
 
-/// What is put into seeds: what parsers and terminals find interesting.
+/// Fragments to insert into seeds: special ones for parsers and terminals.
 const PIECES: [&[u8]; 24] = [
     b"{\"",
     b"\"}",
@@ -132,7 +132,7 @@ fn changed(seed: &[u8], other: &[u8], chance: &mut Chance) -> Vec<u8> {
     bytes
 }
 
-/// Numbers that look like chance, the same for the same start.
+/// Pseudo-random numbers, the same for the same start.
 struct Chance(u64);
 
 impl Chance {

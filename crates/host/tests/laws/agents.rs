@@ -1,7 +1,7 @@
-//! Recorded sessions of all agents: those of this repository, and more where a checkout has them beside it.
+//! Recorded sessions of all agents: those of this repository, and more if the checkout has them beside it.
 //!
 //! A recording is a folder, `<agent>/<version>/<scenario>`. It has `stream.jsonl`, and further runs of the same session as
-//! `stream-2.jsonl`; and what the agent kept, `session.jsonl`, `session.json` or `session.messages.json`.
+//! `stream-2.jsonl`; and the agent's own file, `session.jsonl`, `session.json` or `session.messages.json`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,13 +14,13 @@ const FOLDERS: [&str; 2] = ["tests/samples", "../shared/corpus"];
 
 /// One recorded session.
 pub(crate) struct Scenario {
-    /// The name of the agent's folder: for a protocol, that of the protocol and of the agent behind it.
+    /// The name of the agent's folder: for a protocol, the protocol and the agent that uses it.
     pub(crate) agent: String,
     pub(crate) version: String,
     pub(crate) name: String,
     /// Whether it is in this repository.
     pub(crate) is_sample: bool,
-    /// Its files, by name: those that an agent wrote or was sent.
+    /// Its files by name: those that an agent wrote or received.
     pub(crate) files: Vec<(String, Vec<u8>)>,
 }
 
@@ -40,7 +40,7 @@ impl Scenario {
         (!files.is_empty()).then_some(Self { agent, version, name, is_sample, files })
     }
 
-    /// Where it is, for messages.
+    /// Its path, for messages.
     pub(crate) fn place(&self) -> String {
         [&*self.agent, &self.version, &self.name].join("/")
     }
@@ -50,13 +50,13 @@ impl Scenario {
         self.files.iter().find(|(file, _)| file == name).map(|(_, bytes)| &**bytes)
     }
 
-    /// All runs, in their order.
+    /// All runs, in order.
     pub(crate) fn streams(&self) -> impl Iterator<Item = &[u8]> {
         ["stream.jsonl", "stream-2.jsonl"].into_iter().filter_map(|name| self.file(name))
     }
 }
 
-/// The recordings of all agents but for those that [`crate::recordings`] finds.
+/// The recordings of all agents except those that [`crate::recordings`] finds.
 pub(crate) fn scenarios() -> &'static [Scenario] {
     static ALL: LazyLock<Vec<Scenario>> = LazyLock::new(|| {
         let inside = |folder: PathBuf| files(&folder).into_iter().filter(|path| path.is_dir());
@@ -72,7 +72,7 @@ pub(crate) fn scenarios() -> &'static [Scenario] {
     &ALL
 }
 
-/// The files of all samples, and of each `step` other files one, with their names.
+/// The files of all samples and every `step`-th other file, with their names.
 pub(crate) fn sample(step: usize) -> impl Iterator<Item = (String, &'static [u8])> {
     let of = |is_sample: bool| {
         let scenarios = scenarios().iter().filter(move |scenario| scenario.is_sample == is_sample);

@@ -1,13 +1,13 @@
-//! However the bytes arrive, the same comes out, and it is harmless and counted.
+//! The output doesn't depend on how the bytes arrive; it is harmless, and every line is counted.
 
 use streamfmt::golden::pieces;
 
 use crate::recordings::{hostile, recordings};
 use crate::{FORMS, Form, agents, assert_counted, assert_harmless, form_of_agent, format};
 
-/// Files longer than this are tried whole and by line only.
+/// Longer files are tried whole and line by line only.
 const LONG: usize = 256 << 10;
-/// Files shorter than this are tried byte by byte too.
+/// Shorter files are also tried byte by byte.
 const SHORT: usize = 24 << 10;
 
 #[test]
@@ -19,7 +19,7 @@ fn recordings_come_out_the_same_however_they_arrive() {
     }
 }
 
-/// So do those of agents that are found out by their lines.
+/// The same holds for agents that are detected.
 #[test]
 fn recordings_of_each_agent_come_out_the_same_however_they_arrive() {
     let forms = [form_of_agent("items", "default"), form_of_agent("text", "full")];
@@ -36,7 +36,7 @@ fn hostile_files_come_out_the_same_however_they_arrive() {
 }
 
 fn try_all_ways(name: &str, bytes: &[u8]) {
-    // Grammars are loaded for each pipeline that colours code: too slow for all files.
+    // Grammars are loaded for each pipeline with coloured code: too slow for all files.
     let is_sample = name.starts_with("samples/");
     try_ways(FORMS.iter().filter(|form| is_sample || !form.is_coloured), name, bytes);
 }

@@ -1,5 +1,5 @@
-//! Counts say what happened: each item is shown with content, or hidden by a rule that is counted, once, however the bytes
-//! arrive, however often a growing item is formatted, on how many threads, and whoever writes.
+//! Counts are exact: each item is shown with content, or hidden by a counted rule, once, however the bytes arrive, however often a growing
+//! item is formatted, on any number of threads, with any writer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -24,17 +24,17 @@ use crate::generated::{Input, stream};
 use crate::recordings::{hostile, recordings};
 use crate::witness::{Drawn, Witness};
 
-/// Files longer than this are tried in fewer ways.
+/// Longer files are tried in fewer ways.
 const LONG: usize = 12 << 10;
 
-/// The writers that the same is written with.
+/// The writers to compare.
 const WRITERS: [&str; 3] = ["json", "text", "html"];
 
-/// The engines of streams of Claude Code, and of those of any agent.
+/// The engines for streams of Claude Code, and for those of any agent.
 static ENGINES: LazyLock<Vec<[Engine; 3]>> = LazyLock::new(|| engines("claude"));
 static AGENT_ENGINES: LazyLock<Vec<[Engine; 3]>> = LazyLock::new(|| engines("auto"));
 
-/// For choices that differ in what they hide, cut and mask: an engine for each writer.
+/// For several configurations that hide, truncate or mask: an engine for each writer.
 fn engines(dialect: &str) -> Vec<[Engine; 3]> {
     let hidden = || ["thinking", "Read", "failed"].map(str::to_owned);
     let of = |profile: &str| {
@@ -47,7 +47,7 @@ fn engines(dialect: &str) -> Vec<[Engine; 3]> {
     choices.into_iter().map(|builders| builders.map(|builder| builder.build().unwrap())).collect()
 }
 
-/// Fails at each call, as a faulty plugin would.
+/// Fails on each call, as a faulty plugin would.
 struct Faulty;
 
 impl Formatter for Faulty {
@@ -63,7 +63,7 @@ impl Formatter for Faulty {
     }
 }
 
-/// A pipeline with a witness and a faulty formatter in it.
+/// A pipeline with a witness and a faulty formatter.
 fn witnessed(
     engine: &Engine,
     tell: Sender<Item>,
@@ -88,7 +88,7 @@ fn run<'a>(mut pipeline: Pipeline, pieces: impl IntoIterator<Item = &'a [u8]>, t
     pipeline.report().clone()
 }
 
-/// The rule that hides an item of which nothing is drawn.
+/// The rule that hides an item without an entry.
 fn rule(filter: &Filter, item: &Item) -> &'static str {
     if filter.admits(item) { item.kind.name() } else { "filter" }
 }
@@ -107,7 +107,7 @@ fn assert_own_places(name: &str, items: &[Item]) {
     }
 }
 
-/// Each item is shown with content, or counted under the rule that hides it. Gives the counts.
+/// Asserts that each item is shown with content, or counted under the rule that hides it. Returns the counts.
 fn assert_accounted(name: &str, engine: &Engine, bytes: &[u8]) -> Report {
     let ((tell, met), (draw, drawn)) = (channel(), channel());
     let writer = Box::new(Drawn(draw));
@@ -128,7 +128,7 @@ fn assert_accounted(name: &str, engine: &Engine, bytes: &[u8]) -> Report {
             None => *hidden.entry(rule(&filter, item).to_owned()).or_default() += 1,
         }
     }
-    // An id that is masked is drawn under another.
+    // A masked id is drawn under another one.
     if sum(&report.redacted) == 0 {
         assert_eq!((&report.shown, &report.hidden), (&shown, &hidden), "{name}");
     }
@@ -140,7 +140,7 @@ fn assert_accounted(name: &str, engine: &Engine, bytes: &[u8]) -> Report {
     report
 }
 
-/// Tries an input with all choices, or with those at an index.
+/// Tries an input with all configurations, or with the one at an index.
 fn assert_counts(choices: &[[Engine; 3]], name: &str, bytes: &[u8], index: Option<usize>) {
     let is_short = bytes.len() <= LONG;
     let wanted = |at: usize| index.is_none_or(|index| index % choices.len() == at);
@@ -154,7 +154,7 @@ fn assert_counts(choices: &[[Engine; 3]], name: &str, bytes: &[u8], index: Optio
             let output = |formatters| Output::Updates { formatters };
             run(witnessed(engine, tell.clone(), output), pieces, takes)
         };
-        // What writers do with ids is theirs.
+        // Masking of ids depends on the writer.
         let but_masks = |report: &Report| Report { redacted: BTreeMap::new(), ..report.clone() };
         assert_eq!(
             but_masks(&updates(true, pieces::lines(bytes))),

@@ -1,6 +1,6 @@
-//! What plugins and profiles say in place of the built-in words: nothing is lost by it, and what it isn't about stays.
+//! Plugins and profiles that replace the built-in output: they lose nothing, and other items don't change.
 //!
-//! Rules are made up as users write them: tables `[tool.NAME]` and `[[filter]]` with templates of all kinds.
+//! Rules are generated as users write them: tables `[tool.NAME]` and `[[filter]]` with templates of all kinds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -31,7 +31,7 @@ impl fmt::Debug for Rules {
 }
 
 impl Rules {
-    /// A set-up with these rules over a profile.
+    /// A builder with these rules over a profile.
     pub(crate) fn over(&self, builder: Builder, profile: &str) -> Builder {
         let files = [
             ("plugin.toml", "name = \"rules\"\nversion = \"1.0.0\"\napi = 1\n".to_owned()),
@@ -43,7 +43,7 @@ impl Rules {
     }
 }
 
-/// A template: fields of inputs and results, and some that aren't there, with filters.
+/// A template: fields of inputs and results, some of them missing, with filters.
 fn template() -> impl Strategy<Value = String> {
     let key = "(command|description|file_path|pattern|stdout|text|lines|path|url|tool|name|nope)";
     let filter = prop_oneof![Just("|path"), Just("|first"), Just("|'none'"), Just("|''")];
@@ -99,7 +99,7 @@ fn filter(pattern: &str) -> impl Strategy<Value = String> + use<> {
         })
 }
 
-/// Rules of one pattern.
+/// Rules for one pattern.
 fn rules_of(pattern: &'static str) -> impl Strategy<Value = Rules> {
     prop_oneof![
         3 => tool(pattern).prop_map(|table| Rules(vec![table])),
@@ -108,7 +108,7 @@ fn rules_of(pattern: &'static str) -> impl Strategy<Value = Rules> {
     ]
 }
 
-/// Rules of some tools.
+/// Rules for some tools.
 pub(crate) fn rules() -> impl Strategy<Value = Rules> {
     (pattern(), pattern()).prop_flat_map(|(one, other)| {
         let only = prop_oneof![
@@ -124,7 +124,7 @@ pub(crate) fn rules() -> impl Strategy<Value = Rules> {
     })
 }
 
-/// What a run met, and what it said.
+/// The items, entries and counts of a run.
 struct Seen {
     items: Vec<Item>,
     entries: Vec<Entry>,
@@ -178,7 +178,7 @@ fn assert_accounted(engine: &Engine, bytes: &[u8], name: &str) {
         assert!(says_something(entry), "{name}: of {} nothing is shown: {entry:?}", entry.id);
     }
     let lost: Vec<&Item> = met.iter().filter(|item| !drawn.contains(&item.id)).collect();
-    // What is no item is counted whatever the profile. An item of nothing but blanks is hidden even there.
+    // Records without an item are counted with any profile. A blank item is hidden even there.
     let all = format(items(), [bytes]).report;
     let records = all.shown.values().chain(all.hidden.values()).sum::<u64>() - all.items;
     let hidden: u64 = report.hidden.values().sum();
@@ -186,16 +186,16 @@ fn assert_accounted(engine: &Engine, bytes: &[u8], name: &str) {
     assert!(unaccounted == 0, "{name}: {unaccounted} of these are neither shown nor counted: {lost:?}");
     assert!(report.hidden.keys().all(|rule| !rule.is_empty()), "{name}: a rule without a name");
     let shown: u64 = report.shown.values().sum();
-    // What plugins say beside items has entries of its own.
+    // Output of plugins besides items has its own entries.
     assert!(shown <= entries.len() as u64, "{name}: {shown} are counted as shown, {} are", entries.len());
 }
 
-/// The entries of all items but those that a group is about, and their counts.
+/// The entries of all items that don't match a group.
 fn others(engine: &Engine, bytes: &[u8], group: &Selector) -> Vec<Entry> {
     let Seen { items: met, entries, .. } = Seen::of(engine, bytes);
-    // A rule of all tools is of those, too, that aren't known.
+    // A rule for all tools also applies to unknown ones.
     let is_of_all = *group == Selector::parse("*");
-    // A label holds as well where a notice or an outcome names the calls.
+    // A label also applies where a notice or an outcome names the calls.
     let names_calls = |item: &Item| ["call", "calls", "denials"].iter().any(|name| item.fact(name).is_some());
     let is_about = |item: &Item| {
         group.matches(item)
@@ -207,7 +207,7 @@ fn others(engine: &Engine, bytes: &[u8], group: &Selector) -> Vec<Entry> {
     entries.into_iter().filter(is_other).collect()
 }
 
-/// What isn't about a tool of the group is said as it is without the plugin or rule.
+/// Asserts that items outside of the group are shown as without the plugin or rule.
 #[track_caller]
 fn assert_others_stay(with: &Engine, without: &Engine, bytes: &[u8], group: &Selector, name: &str) {
     let (with, without) = (others(with, bytes, group), others(without, bytes, group));
@@ -228,7 +228,7 @@ fn engine(builder: Builder) -> Engine {
     builder.build().unwrap_or_else(|problems| panic!("{problems}"))
 }
 
-/// The plugins that come along, with the tools that they are about if it is only these; those that are profiles, too.
+/// The bundled plugins, including profiles, each with the tools that it is limited to.
 const PLUGINS: [(&str, Option<&str>); 6] = [
     ("mcp-pretty", Some("mcp__*")),
     ("cost", None),
@@ -296,7 +296,7 @@ fn a_plugin_of_some_tools_leaves_others_alone() {
 #[test]
 #[should_panic(expected = "is shown")]
 fn an_entry_without_content_is_noticed() {
-    // Only what is said of a whole record may be blank.
+    // Only the view of a whole record may be blank.
     let silent = "sf.view('frame', function() return sf.code('  ', nil, { exact = true }) end)";
     let engine = engine(text().pack(Pack::from_source("silent.lua", silent)));
     let (name, bytes) = sample(0, 1).remove(0);

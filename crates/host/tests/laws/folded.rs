@@ -1,5 +1,4 @@
-//! The fold of all changes is the document of a writer that can't change what it has written, whenever they are taken, and for a reader
-//! that joins late, too.
+//! Folding all updates gives the document of an append-only writer, whenever they are taken, also for a reader that joins late.
 
 use std::collections::BTreeSet;
 use std::mem::discriminant;
@@ -19,21 +18,21 @@ use crate::generated::{Input, stream};
 use crate::inputs::inputs;
 use crate::witness::Placed;
 
-/// Files longer than this are left out: they have nothing else in them, only more of it.
+/// Longer files are left out: they contain only more of the same.
 const LONG: usize = 64 << 10;
 
-/// Results are put under their calls, and nothing is hidden: hidden items, which a sink of updates doesn't get, may end a turn.
+/// Results are put under their calls, and nothing is hidden: a hidden item may end a turn, and a sink of updates doesn't get it.
 static ENGINE: LazyLock<Engine> = LazyLock::new(|| {
     Engine::builder().writer("json").profile("full").set("layout.pairs=always").build().unwrap()
 });
 
-/// What writers may want of the outline, without what entries say themselves: the answer, and numbers of sub-agents.
+/// Combinations of what writers want from the outline, apart from the answer and the numbers of sub-agents.
 fn wants() -> [Wants; 3] {
     let plain = Wants { time: true, ..Wants::default() };
     [plain, Wants { nests: true, notices: true, ..plain }, Wants { names: true, ..plain }]
 }
 
-/// What a writer gets.
+/// The nodes that a writer gets.
 fn written(wants: Wants, bytes: &[u8]) -> Vec<Node> {
     let (send, nodes) = channel();
     let output = Output::Entries { formatters: Vec::new(), writer: Box::new(Placed(wants, send)) };
@@ -43,8 +42,8 @@ fn written(wants: Wants, bytes: &[u8]) -> Vec<Node> {
     nodes.try_iter().collect()
 }
 
-/// What a sink comes to that takes updates after so many lines each, what a reader of that sink comes to that looks at it less often, and
-/// the entries that were dropped.
+/// The final documents of a sink that takes updates after every `pace` lines and of a reader that reads this sink less often, and the
+/// dropped entries.
 fn folded(bytes: &[u8], pace: usize) -> ([Document; 2], BTreeSet<Id>) {
     let output = Output::Updates { formatters: Vec::new() };
     let mut pipeline = Pipeline::new(Setup { output, is_whole: false, ..ENGINE.setup() });
@@ -69,7 +68,7 @@ fn folded(bytes: &[u8], pace: usize) -> ([Document; 2], BTreeSet<Id>) {
     ([sink, reader], dropped)
 }
 
-/// Whether two nodes are the same. A sink knows the title of a call that the pipeline has forgotten, or doesn't know yet.
+/// Whether two nodes are the same. Titles of calls may differ: a sink knows one that the pipeline has forgotten, or doesn't know it yet.
 fn is_same(one: &Node, other: &Node) -> bool {
     discriminant(&one.relation) == discriminant(&other.relation) && one.entries().eq(other.entries())
 }
@@ -79,7 +78,7 @@ fn assert_folds(name: &str, bytes: &[u8]) {
     for wants in wants() {
         let written = written(wants, bytes);
         for (pace, (documents, dropped)) in &ends {
-            // What was taken back stays where it was written.
+            // A writer can't remove dropped entries.
             let kept: Vec<_> = written.iter().filter(|node| !dropped.contains(&node.entry.id)).collect();
             for (document, sink) in documents.iter().zip(["the sink", "its reader"]) {
                 let parts = document.parts(wants.outline(&ENGINE.setup().profile, true));

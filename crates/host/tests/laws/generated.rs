@@ -1,4 +1,4 @@
-//! Streams that nobody recorded: valid, odd, broken and random lines in any mixture.
+//! Generated streams: valid, odd, broken and random lines in any mixture.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use crate::chunks::assert_same;
 use crate::said::came;
 use crate::{FORMS, assert_counted, assert_harmless, format, items};
 
-/// Letters, blanks, line feeds, and whatever must never be written as it is.
+/// Letters, blanks, line feeds, and characters that must always be escaped.
 const TEXT: &str = "[a-z .\n\t\r\"\\\\<>&`*_#|éß日👩🏽\u{0}\u{7}\u{8}\u{1b}\\[;0-9mJ\u{7f}\u{9b}\u{ad}\u{200b}\u{200d}\u{fe0f}\u{202e}\u{2028}\u{2066}\u{feff}\u{e0041}]{0,60}";
 
 /// A few ids, so that they repeat.
@@ -75,7 +75,7 @@ fn event() -> impl Strategy<Value = Value> {
     prop_oneof![6 => message, 1 => system, 1 => outcome, 2 => partial, 1 => any_json()]
 }
 
-/// A line as bytes: an event, a piece of one, two at once, blanks, text or anything.
+/// A line as bytes: an event, a part of one, two at once, blanks, text or anything.
 fn line() -> impl Strategy<Value = Vec<u8>> {
     let whole = || event().prop_map(|event| event.to_string().into_bytes());
     prop_oneof![
@@ -128,7 +128,7 @@ fn assert_laws(input: &Input, lengths: &[usize]) {
     }
 }
 
-/// A message with its partial lines: its text comes in pieces, then whole, then the message ends.
+/// A message with its partial lines: its text comes in pieces, then as a whole, then the message ends.
 fn streamed(number: usize, text: &str, pieces: &[usize]) -> Vec<Value> {
     let wrap = |event: Value| json!({"type": "stream_event", "event": event, "parent_tool_use_id": null, "session_id": "s1"});
     let id = format!("msg_{number}");
@@ -180,7 +180,7 @@ proptest! {
     ) {
         let mut lines = Vec::new();
         for (number, (text, is_streamed, pieces)) in replies.iter().enumerate() {
-            // Its number makes each text one of its own.
+            // The number makes each text unique.
             let text = format!("{number} {text}");
             lines.extend(if *is_streamed { streamed(number, &text, pieces) } else { vec![whole(number, &text)] });
         }

@@ -1,7 +1,8 @@
-//! A session file has the items that the stream of the same session has.
+//! A session file gives the same items as the stream of the same session.
 //!
-//! The same kinds, tools, arguments, texts, results and facts, in the same order, and the same ids where both have some. What differs in the
-//! files themselves is listed here, as narrowly as possible; whatever else differs is a fault of a dialect. A row that nothing needs is one, too.
+//! The same kinds, tools, arguments, texts, results and facts, in the same order, and the same ids where both have some. Differences
+//! between the files themselves are listed here, as narrowly as possible; any other difference is a fault of a dialect. So is an unused
+//! row.
 
 use std::collections::BTreeSet;
 
@@ -10,33 +11,33 @@ use serde_json::Value;
 use crate::agents::{Scenario, scenarios};
 use crate::{Form, form_of_agent, format};
 
-/// The kinds of items that are compared. Outcomes and notices are mostly those of a run.
+/// The kinds of items to compare. Outcomes and notices are mostly about a run.
 const KINDS: [&str; 5] = ["prompt", "reply", "thinking", "call", "result"];
-/// The fields that are compared.
+/// The fields to compare.
 const FIELDS: [&str; 11] =
     ["kind", "parent", "tool", "action", "does", "input", "text", "status", "error", "call", "id"];
-/// Facts that are measured anew by whoever writes them.
+/// Facts that each writer measures itself.
 const MEASURED: [&str; 1] = ["took_ms"];
 
 /// A difference between the files themselves.
 struct Difference {
     agent: &'static str,
-    /// The only scenario that has it, or `""` for all.
+    /// The only scenario with this difference, or `""` for all.
     scenario: &'static str,
     is: Is,
-    /// What the files have, for readers.
+    /// The reason, for readers.
     why: &'static str,
 }
 
-/// How two files differ.
+/// The kinds of difference.
 enum Is {
     /// Only the session file has such an item.
     Kept(fn(&Value) -> bool),
     /// Only the stream has such an item.
     Streamed(fn(&Value) -> bool),
-    /// This field or fact of an item, which is the first one in the stream and the second one in the session file.
+    /// A field or fact of an item; the function gets the stream's item first, then the session file's.
     Field(&'static str, fn(&Value, &Value) -> bool),
-    /// The session is in the file of this name.
+    /// The session is in the file with this name.
     In(&'static str),
     /// The session file begins with the last run.
     LastRun,
@@ -164,7 +165,7 @@ fn is_api_error(item: &Value) -> bool {
     is_reply_of(item, "[API Error: ")
 }
 
-/// A result of which the stream has nothing, or what the screen has: a line with a count or an address.
+/// A result that the stream lacks or shortens for display: a line with a count or an address.
 fn is_for_the_screen(live: &Value, kept: &Value) -> bool {
     const LINES: [&str; 2] = ["Found ", "Search results for "];
     let shown = text(live);
@@ -206,7 +207,7 @@ fn a_session_file_has_the_items_of_its_stream() {
     for agent in ["cline", "copilot", "gemini", "opencode", "pi", "qwen"] {
         assert!(compared.contains(agent), "nothing of {agent} was compared");
     }
-    // A row of a scenario is needed where this scenario is.
+    // A row for one scenario is required if the scenario exists.
     let is_there = |row: &Difference| {
         let mut all = scenarios().iter();
         all.any(|scenario| scenario.agent == row.agent && scenario.name == row.scenario)
@@ -216,7 +217,7 @@ fn a_session_file_has_the_items_of_its_stream() {
     assert!(unused.is_empty(), "these don't differ: {unused:?}");
 }
 
-/// The items of a session, live and kept.
+/// The items of a session, from the stream and from the session file.
 struct Pair<'a> {
     scenario: &'a Scenario,
     live: Vec<Value>,
@@ -224,7 +225,7 @@ struct Pair<'a> {
 }
 
 impl<'a> Pair<'a> {
-    /// `None` if a scenario lacks one of the files. `used`: the differences that were met.
+    /// `None` if a scenario lacks one of the files. `used`: the differences found.
     fn of(scenario: &'a Scenario, form: &Form, used: &mut BTreeSet<usize>) -> Option<Self> {
         let mut runs: Vec<&[u8]> = scenario.streams().collect();
         let mut name = None;
@@ -238,7 +239,7 @@ impl<'a> Pair<'a> {
         }
         let names = ["session.messages.json", "session.jsonl", "session.json"];
         let kept = name.into_iter().chain(names).find_map(|name| scenario.file(name))?;
-        // Other agents' files are compared where their forms are known; not everything in a session file is in a stream.
+        // Other agents' files are only compared if their differences are known; a session file may have more than a stream.
         let is_compared = DIFFERENCES.iter().any(|row| row.agent == scenario.agent);
         if runs.is_empty() || !is_compared {
             return None;
@@ -251,7 +252,7 @@ impl<'a> Pair<'a> {
         Some(Self { scenario, live, kept })
     }
 
-    /// Compares both. Returns whether there is anything.
+    /// Compares both. Returns whether there is anything to compare.
     fn compare(&self, used: &mut BTreeSet<usize>) -> bool {
         let mut kept = self.kept.iter().peekable();
         for live in &self.live {
@@ -284,13 +285,13 @@ impl<'a> Pair<'a> {
         !self.live.is_empty()
     }
 
-    /// The first field or fact in which two items differ though the files don't.
+    /// The first field or fact that differs without a listed difference.
     fn differing(&self, live: &Value, kept: &Value, used: &mut BTreeSet<usize>) -> Option<&'static str> {
         let is_own = |item: &Value| !item["id"].as_str().is_some_and(|id| id.starts_with("line-"));
         let has_ids = is_own(live) && is_own(kept);
         let fields = FIELDS.iter().filter(|field| has_ids || **field != "id");
         let differing = fields.filter(|field| live.get(**field) != kept.get(**field));
-        // Of facts, only those that both have.
+        // Only facts that both have.
         let facts = live["data"].as_object().into_iter().flatten();
         let facts =
             facts.filter(|(name, fact)| kept["data"].get(&**name).is_some_and(|other| other != *fact));
@@ -315,7 +316,7 @@ impl<'a> Pair<'a> {
         None
     }
 
-    /// Whether there is a difference of this kind. It is noted.
+    /// Whether this difference is listed. Marks it as used.
     fn met(&self, used: &mut BTreeSet<usize>, is: impl Fn(&Is) -> bool) -> bool {
         let found = rows(self.scenario).find(|(_, row)| is(&row.is));
         used.extend(found.iter().map(|(at, _)| at));
@@ -323,7 +324,7 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// The differences that a scenario may have, with their places in the list.
+/// The differences that a scenario may have, with their indexes.
 fn rows(scenario: &Scenario) -> impl Iterator<Item = (usize, &'static Difference)> {
     let is_of = |row: &Difference| {
         row.agent == scenario.agent && (row.scenario.is_empty() || row.scenario == scenario.name)

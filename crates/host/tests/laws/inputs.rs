@@ -1,4 +1,4 @@
-//! All that there is to read.
+//! All inputs.
 
 use std::fs;
 
@@ -16,7 +16,7 @@ fn golden() -> Vec<(String, Vec<u8>)> {
     found
 }
 
-/// All that there is to read: recordings in all their forms, golden inputs, and files made to do harm.
+/// All inputs: recordings in all their forms, golden inputs, and hostile files.
 pub(crate) fn inputs() -> Vec<(String, Vec<u8>)> {
     let recordings = recordings();
     let recorded = recordings.iter().flat_map(Recording::forms);

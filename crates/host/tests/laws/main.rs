@@ -1,20 +1,20 @@
-//! Laws that hold for every stream: recorded, hostile or made up.
+//! Laws that hold for every stream: recorded, hostile or generated.
 //!
-//! - however the bytes arrive, the same comes out;
-//! - what the file says comes out, each reply, call and result exactly once;
+//! - the output doesn't depend on how the bytes arrive;
+//! - the output has the file's content, each reply, call and result exactly once;
 //! - a session is the same with and without its partial messages, live and from its history, for each agent;
-//! - nothing that comes out could steer a terminal, a page or a log;
+//! - no output can control a terminal, a page or a log;
 //! - every line is an event, passed through, or counted as damaged;
 //! - no text of the stream begins in column 0;
-//! - no character of a reply disappears, unless it formats something;
-//! - whatever plugins and rules say, each item is shown with content or counted, and what they aren't about stays;
-//! - what is masked in the end is never shown while it grows;
-//! - the fold of all changes is the document that is written, whenever they are taken;
+//! - no character of a reply disappears, unless it is formatting;
+//! - with any plugins and rules, each item is shown with content or counted, and items that they don't match stay the same;
+//! - masked text is never shown while it grows;
+//! - folding all updates gives the document that is written, whenever they are taken;
 //! - every item has an id and a place of its own, and is counted once, as shown or as hidden;
 //! - an observer sees every item once, in order, and changes no output;
-//! - what becomes of a line of a known type is listed, and what each version of an agent writes.
+//! - the lists have the fate of each known type of line, and the types that each version of an agent writes.
 
-#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
+#![expect(clippy::unwrap_used, reason = "a failing test may panic")]
 
 mod agents;
 mod chunks;
@@ -44,7 +44,7 @@ use streamfmt::core::theme::ColorDepth;
 use streamfmt::golden::laws;
 use streamfmt::{Engine, Looks};
 
-/// One way of output that the laws are tried on.
+/// An output configuration that the laws are checked on.
 struct Form {
     name: &'static str,
     engine: Engine,
@@ -71,7 +71,7 @@ fn form(name: &'static str, profile: &str, width: Option<usize>) -> Form {
     form_of(name, profile, width, None)
 }
 
-/// A form in which results wait for a place under their calls.
+/// A form that puts results under their calls.
 fn paired(name: &'static str) -> Form {
     form_of(name, "default", None, Some("layout.pairs=always"))
 }
@@ -84,7 +84,7 @@ fn form_of(name: &'static str, profile: &str, width: Option<usize>, set: Option<
     Form { name, engine: builder.build().unwrap(), is_coloured }
 }
 
-/// A form for the input of any agent: whose it is, is found out.
+/// A form that detects the input's agent.
 fn form_of_agent(name: &'static str, profile: &str) -> Form {
     let engine = Engine::builder().writer(name).profile(profile).build().unwrap();
     Form { name, engine, is_coloured: false }
@@ -94,7 +94,7 @@ fn items() -> &'static Form {
     &FORMS[0]
 }
 
-/// What came out of a whole input, and what was counted.
+/// The output for a whole input, and the report.
 struct Outcome {
     text: String,
     report: Report,
@@ -111,14 +111,14 @@ fn format<'a>(form: &Form, pieces: impl IntoIterator<Item = &'a [u8]>) -> Outcom
     Outcome { text, report: pipeline.report().clone() }
 }
 
-/// What comes out must be harmless: cleaning it again changes nothing.
+/// Asserts that the output is harmless: cleaning it again changes nothing.
 fn assert_harmless(form: &Form, text: &str, name: &str) {
     if let Some(around) = laws::harm(text, form.is_coloured) {
         panic!("{name} as {}: something harmful came out: {around:?}", form.name);
     }
 }
 
-/// Every line must be accounted for.
+/// Asserts that every line is counted.
 fn assert_counted(bytes: &[u8], outcome: &Outcome, name: &str) {
     if let Some(told) = laws::uncounted(bytes, &outcome.report) {
         panic!("{name}: {told}");

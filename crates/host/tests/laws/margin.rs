@@ -1,7 +1,7 @@
-//! Foreign text never begins in column 0 of text that is appended to: marks and tags of ours stand there, or blanks.
+//! Foreign text never begins in column 0 of appended text: the program's marks and tags, or blanks, are there.
 //!
-//! Two things are tried. In whatever comes out each row begins with a mark, a tag, a time or a blank of ours; so no word
-//! that was wrapped does. And where each line of each text of the stream begins with [`PLANTED`], no row does.
+//! Two checks. In any output, each row begins with a mark, a tag, a time or a blank of ours, so no wrapped word does. And if each line of
+//! each text of the stream begins with [`PLANTED`], no row does.
 
 use std::fmt::Write;
 
@@ -18,10 +18,10 @@ use crate::format;
 use crate::generated::{Input, stream};
 use crate::recordings::{hostile, sample};
 
-/// A letter that neither a stream nor one of our own words holds.
+/// A letter that occurs in no stream and in no text of ours.
 const PLANTED: char = '\u{a66e}';
 
-/// What begins an entry, in each set of glyphs.
+/// The marks that begin an entry, in each set of glyphs.
 const MARKS: [(Glyphs, &[&str]); 3] = [
     (Glyphs::Unicode, &["●", "↳", "✓", "✗", "▲", "·", "›", "✻", "≡", "◇", "Σ"]),
     (Glyphs::Ascii, &["*", "^", "+", "x", "!", "-", ">", "~", "=", "#"]),
@@ -46,13 +46,13 @@ const MARKS: [(Glyphs, &[&str]); 3] = [
     ),
 ];
 
-/// What begins a line of a log.
+/// The tags that begin a line of a log.
 const TAGS: [&str; 15] = [
     "tool", "result", "error", "warning", "failed", "cost", "session", "notice", "prompt", "reply", "answer",
     "thinking", "plan", "record", "unknown",
 ];
 
-/// A script that gives texts of the stream wherever it may give something.
+/// A script that returns the stream's text wherever it can.
 const PARROT: &str = r#"
 local function said(item) return item.text or item.kind end
 sf.tool("*", {
@@ -77,7 +77,7 @@ sf.on("call", function(call) return call.tool .. "\n" .. call.tool end)
 sf.on("session.end", function() return { "a\nb", sf.code("c\nd") } end)
 "#;
 
-/// A way of writing text, and what its rows may begin with.
+/// A text output, and the beginnings that its rows may have.
 struct Way {
     form: Form,
     glyphs: Glyphs,
@@ -130,7 +130,7 @@ impl Way {
     }
 }
 
-/// A row without the number of a sub-agent that it begins with: `①│ `, `21| `, `agent 1 `.
+/// A row without the sub-agent's number at its beginning: `①│ `, `21| `, `agent 1 `.
 fn without_agent(row: &str, glyphs: Glyphs) -> &str {
     let (before, behind) = match glyphs {
         Glyphs::Words => ("agent ", " "),
@@ -154,7 +154,7 @@ fn log() -> Builder {
     Engine::builder().writer("log").profile("ci")
 }
 
-/// The ways in which text is written that many set-ups share.
+/// The text outputs for many configurations.
 fn ways() -> Vec<Way> {
     let github = Looks { width: Some(40), ci: Ci::Github, ..Looks::default() };
     let gitlab = Looks { ci: Ci::Gitlab, ..Looks::default() };
@@ -179,8 +179,8 @@ fn ways() -> Vec<Way> {
     ways
 }
 
-/// An input in which each line of each text begins with [`PLANTED`], but those that say what an event is. `is_known`: so
-/// do those stay by which a tool or a message is known.
+/// An input in which each line of each text begins with [`PLANTED`], except texts that identify an event. `is_known`: texts that identify a
+/// tool or a message don't change either.
 fn planted(bytes: &[u8], is_known: bool) -> Vec<u8> {
     let mut out = Vec::new();
     for line in bytes.split_inclusive(|&byte| byte == b'\n') {
@@ -192,7 +192,7 @@ fn planted(bytes: &[u8], is_known: bool) -> Vec<u8> {
             Err(_) if line.iter().all(u8::is_ascii_whitespace) => {}
             Err(_) => {
                 let mut text = String::new();
-                // A string takes everything.
+                // Writing to a string can't fail.
                 let _ = write!(text, "{PLANTED}{}", String::from_utf8_lossy(line).trim_end());
                 out.extend(text.into_bytes());
             }

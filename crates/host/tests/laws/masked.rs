@@ -1,4 +1,4 @@
-//! What is masked in the end is never shown while it grows, wherever somebody looks.
+//! Masked text is never shown while it grows, at any time.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -8,7 +8,7 @@ use streamfmt::core::entry::{Block, Entry};
 use streamfmt::core::pipeline::{EntryChange, GROWING_TEXT, Output, Pipeline, Setup, Update};
 use streamfmt::core::redact::{CustomPattern, Redaction};
 
-/// Texts with secrets in them. What is masked of each has capital letters, which nothing else has.
+/// Texts with secrets. The masked parts contain capital letters, the rest doesn't.
 const SECRETS: &[&str] = &[
     "ghp_AB1CDE2FGH3IJK4LMN5OPQ6RST7UVW8XYZ9AB",
     "sk-ant-AB1CDE2FGH3IJK4LMN5",
@@ -60,7 +60,7 @@ fn pipeline(engine: &Engine) -> Pipeline {
     Pipeline::new(Setup { output: Output::Updates { formatters }, ..setup })
 }
 
-/// The lines of a message with one block, which comes in these pieces and then whole.
+/// The lines of a message with one block, which streams in these pieces and is then repeated as a whole.
 fn streamed(begin: &Value, delta: impl Fn(&str) -> Value, pieces: &[&str], whole: &Value) -> Vec<String> {
     let event = |event: Value| json!({"type": "stream_event", "event": event, "session_id": "s"});
     let mut lines = vec![
@@ -88,7 +88,7 @@ fn call(tool: &str, input: &Value, pieces: &[&str]) -> Vec<String> {
     streamed(&block(&json!({})), delta, pieces, &block(input))
 }
 
-/// What is put, looked at after each line: entries that grow, and the whole one.
+/// The entries after each line: the growing ones, and the complete one.
 fn looks(engine: &Engine, lines: &[String]) -> (Vec<Entry>, Entry) {
     let mut pipeline = pipeline(engine);
     let mut updates: Vec<Update> = Vec::new();
@@ -110,7 +110,7 @@ fn looks(engine: &Engine, lines: &[String]) -> (Vec<Entry>, Entry) {
     (growing, whole.unwrap())
 }
 
-/// The text of a reply, and whether something before it is left out.
+/// The text of a reply, and whether its beginning is elided.
 fn prose(entry: &Entry) -> (&str, bool) {
     match &entry.view.body[..] {
         [Block::Prose { text, .. }] => (text, false),
@@ -148,7 +148,7 @@ proptest! {
             let (mut shown, is_elided) = prose(entry);
             prop_assert!(shown.len() <= GROWING_TEXT + 200);
             if is_elided && !whole.contains(shown) {
-                // Where it begins in a fence, that stands before it.
+                // If the visible part begins inside a fence, an added fence precedes it.
                 shown = shown.split_once('\n').unwrap().1;
             }
             prop_assert!(whole.contains(shown), "{shown:?}");
@@ -172,7 +172,7 @@ proptest! {
         for entry in growing {
             let shown = serde_json::to_string(&entry.view).unwrap();
             let mut words = shown.split(|ch: char| !ch.is_ascii_alphanumeric());
-            // Secrets are in capitals here. Where one goes on in another, what is left of it is in the whole as well.
+            // Secrets have capital letters here. If two secrets overlap, the remains of one are in the complete entry as well.
             let leaked = words.find(|word| word.contains(|ch: char| ch.is_ascii_uppercase()) && !whole.contains(word));
             prop_assert!(leaked.is_none(), "{leaked:?} in {shown} of {json}");
         }

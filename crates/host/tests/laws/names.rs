@@ -1,7 +1,7 @@
-//! What becomes of each type of line that is known by name: `tests/names` lists it, and the code does it.
+//! The fate of each type of line that is known by name: `tests/names` lists it, and this test compares it with the code.
 //!
-//! A row has a name, its source, and an example without its type. The source is `recording`, `types` (published by the vendor), `binary`
-//! (a name in the program, nothing else is known) or `files` (of people, or reports). `becomes` is
+//! A row has a name, its source, and an example without its type. The source is `recording`, `types` (published by the vendor), `binary` (a
+//! name in the program, nothing else is known) or `files` (by users, or in reports). `becomes` is
 //! - `shown`: the default profile shows it,
 //! - `full`: only the profile `full` does,
 //! - `counted`: it is counted under its name,
@@ -60,7 +60,7 @@ fn lines_of_codex_are_treated_as_the_list_says() {
     });
 }
 
-/// Checks the rows of a list, or with `STREAMFMT_BLESS` writes what becomes of each.
+/// Checks the rows of a list, or writes them with `STREAMFMT_BLESS`.
 fn check(dialect: &str, around: [&str; 2], line_of: impl Fn(&str, Value) -> Value) {
     let path = Path::new(NAMES).join(format!("{dialect}.ndjson"));
     let listed = fs::read_to_string(&path).unwrap();
@@ -85,13 +85,13 @@ fn check(dialect: &str, around: [&str; 2], line_of: impl Fn(&str, Value) -> Valu
     }
 }
 
-/// The engines by which [`fate`] tells what becomes of a line.
+/// The engines that [`fate`] needs.
 pub(crate) fn engines(dialect: &str) -> [Engine; 2] {
     ["default", "full"]
         .map(|profile| Engine::builder().dialect(dialect).writer("text").profile(profile).build().unwrap())
 }
 
-/// What becomes of a line, between the lines around it.
+/// The fate of a line, between the lines around it.
 pub(crate) fn fate(engines: &[Engine; 2], [before, after]: [&str; 2], line: &str) -> &'static str {
     let with = format!("{before}\n{line}\n{after}\n");
     let without = format!("{before}\n{after}\n");

@@ -1,5 +1,5 @@
-//! An observer sees each item once, complete and in order, and the end once, in whatever pieces the input arrives and whatever is output;
-//! and no output changes because of it.
+//! An observer sees each item once, complete and in order, and the end once, in whatever pieces the input arrives and with any output; it
+//! changes no output.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -23,7 +23,7 @@ use crate::generated::{Input, stream};
 use crate::recordings::{files, folders, hostile, root, sample};
 use crate::{FORMS, Form, agents, form_of_agent, format};
 
-/// Files shorter than this are read byte by byte, too.
+/// Shorter files are also read byte by byte.
 const SHORT: usize = 12 << 10;
 
 /// The forms for the input of any agent: the items first, text that hides much, and a page.
@@ -64,7 +64,7 @@ impl Observer for Recorder {
     }
 }
 
-/// A pipeline with an observer, and its calls.
+/// A pipeline with an observer, and the observer's calls.
 fn observed(mut setup: Setup) -> (Pipeline, Receiver<Seen>) {
     let (send, seen) = channel();
     setup.observers.push(Box::new(Recorder(send)));
@@ -82,7 +82,7 @@ fn run<'a>(setup: Setup, pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<See
     (seen.try_iter().collect(), text, pipeline.report().clone())
 }
 
-/// The calls when nothing is output. Each item has an id of its own, and the end is last.
+/// The calls without an output. Asserts that each item has an id of its own, and that the end is last.
 fn alone(engine: &streamfmt::Engine, name: &str, bytes: &[u8]) -> Vec<Seen> {
     let (seen, text, report) = run(engine.watch(Vec::new()), [bytes]);
     assert_eq!(text, "", "{name}");
@@ -107,7 +107,7 @@ fn assert_same(seen: &[Seen], expected: &[Seen], name: &str) {
     );
 }
 
-/// Reads an input in many ways: whole and in pieces, without an output and beside each form. The first form is `items`.
+/// Reads an input in many ways: whole and in pieces, without an output and with each form. The first form is `items`.
 fn assert_observed<'a>(forms: impl IntoIterator<Item = &'a Form>, name: &str, bytes: &[u8]) {
     let mut forms = forms.into_iter();
     let items = forms.next().unwrap();
@@ -149,7 +149,7 @@ fn assert_observed<'a>(forms: impl IntoIterator<Item = &'a Form>, name: &str, by
     assert_observed_beside_updates(&items.engine.updating(), name, bytes, &expected);
 }
 
-/// Reads an input line by line for a sink that takes updates, also of growing items.
+/// Reads an input line by line for a sink that takes updates, including those of growing items.
 fn assert_observed_beside_updates(engine: &streamfmt::Engine, name: &str, bytes: &[u8], expected: &[Seen]) {
     let (mut observed, seen) = observed(engine.setup());
     let mut plain = Pipeline::new(engine.setup());
@@ -170,7 +170,7 @@ fn assert_observed_beside_updates(engine: &streamfmt::Engine, name: &str, bytes:
 
 #[test]
 fn observers_of_recordings_see_each_item_once() {
-    // Grammars are loaded for each pipeline that colours code: too slow for all files.
+    // Grammars are loaded for each pipeline with coloured code: too slow for all files.
     for (name, bytes) in sample(0, 9) {
         assert_observed(FORMS.iter().filter(|form| !form.is_coloured), &name, &bytes);
     }
@@ -198,7 +198,7 @@ fn observers_of_golden_inputs_see_each_item_once() {
     assert!(count > 100, "{count} inputs");
 }
 
-/// Takes no text.
+/// Fails on each write.
 struct Broken;
 
 impl fmt::Write for Broken {

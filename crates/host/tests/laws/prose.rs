@@ -1,4 +1,4 @@
-//! What a reply says comes out in every format: no character disappears unless it formats something.
+//! Every format shows the whole text of a reply: no character disappears unless it is formatting.
 
 use std::sync::LazyLock;
 
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::{Form, form, format};
 
-/// Pieces of replies, and what is shown of each.
+/// Pieces of replies, and the visible text of each.
 const PIECES: [(&str, &str); 40] = [
     (r"C:\Users\ola\_notes_\*.md", r"C:\Users\ola\_notes_\*.md"),
     (r"C:\a\_b", r"C:\a\_b"),

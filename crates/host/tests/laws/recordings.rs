@@ -1,4 +1,4 @@
-//! Finds recorded sessions: those of this repository, and more where a checkout has them beside it.
+//! Finds recorded sessions: those of this repository, and more if the checkout has them beside it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,21 +6,21 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
-/// More recordings, when a checkout has them beside it.
+/// More recordings, if the checkout has them beside it.
 const MORE: &[&str] = &["../shared/corpus/claude"];
-/// Files made to do harm, when a checkout has them beside it.
+/// Hostile files, if the checkout has them beside it.
 const HOSTILE: &[&str] = &["../shared/hostile"];
 
-/// One session, in the forms that there are of it.
+/// A session in all its recorded forms.
 #[derive(Default)]
 pub(crate) struct Recording {
-    /// Where it lies, for messages.
+    /// Its path, for messages.
     pub(crate) name: String,
-    /// As it was streamed.
+    /// The stream.
     pub(crate) stream: Option<Vec<u8>>,
-    /// As it was streamed with partial messages; maybe of another run.
+    /// The stream with partial messages, maybe of another run.
     pub(crate) partial: Option<Vec<u8>>,
-    /// As it was kept.
+    /// The session file.
     pub(crate) history: Option<Vec<u8>>,
 }
 
@@ -66,8 +66,8 @@ pub(crate) fn recordings() -> Vec<Recording> {
     found
 }
 
-/// The samples, and of each `step` other recordings one: another one for another `at`. Long ones are left out, since it is
-/// for laws that are tried in many ways.
+/// The samples and every `step`-th other recording, starting at `at`. Long ones are left out, since this is for laws that are tried in many
+/// ways.
 pub(crate) fn sample(at: usize, step: usize) -> Vec<(String, Vec<u8>)> {
     const LONG: usize = 64 << 10;
     static ALL: LazyLock<Vec<(String, Vec<u8>)>> = LazyLock::new(|| {
@@ -80,7 +80,7 @@ pub(crate) fn sample(at: usize, step: usize) -> Vec<(String, Vec<u8>)> {
     samples.into_iter().chain(few).cloned().collect()
 }
 
-/// Files made to do harm, with their names; none if this checkout has none beside it.
+/// Hostile files, with their names; none if the checkout has none beside it.
 pub(crate) fn hostile() -> Vec<(String, Vec<u8>)> {
     let paths = HOSTILE.iter().flat_map(|folder| files(&root().join(folder)));
     paths
@@ -89,8 +89,8 @@ pub(crate) fn hostile() -> Vec<(String, Vec<u8>)> {
         .collect()
 }
 
-/// The events of a file, each as one value. `None` if a line is more than plain JSON readers can read,
-/// such as half of a surrogate pair: then nothing can be said about what is in the file.
+/// The events of a file, each as one value. `None` if plain JSON readers can't read a line, for example because of half a surrogate pair:
+/// then the file's content isn't known.
 pub(crate) fn events(bytes: &[u8]) -> Option<Vec<Value>> {
     let mut events = Vec::new();
     for line in
@@ -104,7 +104,7 @@ pub(crate) fn events(bytes: &[u8]) -> Option<Vec<Value>> {
     Some(events)
 }
 
-/// The folder that holds this workspace.
+/// The root folder of the workspace.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
@@ -119,7 +119,7 @@ fn is_lines(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "jsonl")
 }
 
-/// What is in a folder, by name; nothing if there is no such folder.
+/// The entries of a folder, by name; none if the folder doesn't exist.
 pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> =
         fs::read_dir(folder).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path())).collect();

@@ -1,4 +1,4 @@
-//! What a file says comes out, each thing once; and all forms of a session say the same.
+//! The output has a file's content, each part once, and all forms of a session have the same content.
 
 use crate::recordings::{events, recordings};
 use crate::said::{Said, by_parent, came, comparable, live, retracts, session_ids};
@@ -45,8 +45,8 @@ fn a_stream_says_the_same_with_and_without_its_partial_messages() {
     assert!(compared > 0, "nothing was compared");
 }
 
-/// Whatever was streamed of a call's input, and whatever its message says of it: the items are those of the messages alone. Only
-/// what was streamed of an input that the message leaves out stays as the call's text.
+/// The items come from the complete messages, whatever was streamed of a call's input before. Only if the message lacks an input, the
+/// streamed part stays as the call's text.
 #[test]
 fn a_call_is_that_of_its_message_whatever_was_streamed() {
     use serde_json::{Value, json};
@@ -110,7 +110,7 @@ fn a_history_says_what_its_stream_said_in_the_same_order() {
         let [streamed, kept] = [stream, history].map(|bytes| {
             let said = came(&format(items(), [bytes.as_slice()]).text).into_iter();
             let main = said.filter(|one| one.parent.is_none() && KINDS.contains(&one.kind.as_str()));
-            // A call's input may have been completed on its way into the history.
+            // A call's input may have been completed in the history.
             main.map(|one| Said { input: None, ..one }).collect::<Vec<_>>()
         });
         changes += streamed.iter().map(|one| one.change.len()).sum::<usize>();
@@ -147,7 +147,7 @@ fn is_partial(line: &[u8]) -> bool {
     serde_json::from_slice::<serde_json::Value>(line).is_ok_and(|event| event["type"] == "stream_event")
 }
 
-/// Whether a message began that never ended: what was said of it is shown, so both forms may differ.
+/// Whether a message began and never ended: its text so far is shown, so both forms may differ.
 fn is_cut_off(partial: &[&[u8]]) -> bool {
     let events = partial.iter().filter_map(|line| serde_json::from_slice::<serde_json::Value>(line).ok());
     let balance = events.map(|event| match event["event"]["type"].as_str() {

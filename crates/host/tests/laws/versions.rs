@@ -1,11 +1,11 @@
-//! What each version of an agent writes: `tests/names` has a file for each folder of recordings, `<agent>-<version>.ndjson`.
+//! The types that each version of an agent writes: `tests/names` has a file for each folder of recordings, `<agent>-<version>.ndjson`.
 //!
-//! It is a list of what the recordings have had so far:
-//! - `{"name": …, "becomes": …, "fields": […]}` for each type of record, with what becomes of the first one (see [`crate::names`]) and the
-//!   paths of all fields. `[TYPE]` is behind a field whose value has this type, and `*` is a key that is data;
+//! It lists the contents of the recordings so far:
+//! - `{"name": …, "becomes": …, "fields": […]}` for each type of record, with the fate of the first one (see [`crate::names`]) and the
+//!   paths of all fields. `[TYPE]` follows a field whose value has this type, and `*` is a key that is data;
 //! - `{"tool": …, "does": …}` for each tool, with the action of its calls.
 //!
-//! Whatever isn't in it was never seen. `STREAMFMT_BLESS` adds it.
+//! Anything else is new. `STREAMFMT_BLESS` adds it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -22,7 +22,7 @@ use crate::names::{NAMES, engines, fate};
 
 /// The fields that name the type of a record, or of an object in it, by priority.
 const TYPES: [&str; 4] = ["type", "subtype", "sessionUpdate", "method"];
-/// How many records of a type are tried to find one that is shown.
+/// The number of records of a type to try until one is shown.
 const TRIES: usize = 2;
 /// The longest key that is a name.
 const LONGEST_KEY: usize = 40;
@@ -126,7 +126,7 @@ impl Names {
     fn of(scenarios: &[&Scenario]) -> Self {
         let mut names = Self::default();
         let agent = &*scenarios[0].agent;
-        // The recordings of a protocol are in a folder for each agent behind it.
+        // The recordings of a protocol are in one folder for each agent that uses it.
         let dialect = DIALECTS.find(agent).or_else(|| DIALECTS.find(agent.split('-').next()?)).unwrap().name;
         let engines = engines(dialect);
         let items = Engine::builder().dialect(dialect).writer("items").build().unwrap();
@@ -178,7 +178,7 @@ impl Names {
         }
     }
 
-    /// What isn't in a list, or is otherwise there.
+    /// Entries that a list lacks or has otherwise.
     fn unseen_in(&self, listed: &Self) -> Vec<String> {
         let mut unseen = Vec::new();
         for (name, RecordType { becomes, fields }) in &self.types {
@@ -208,7 +208,7 @@ impl Names {
     }
 }
 
-/// The name of a record's type, or of that of an object in it.
+/// The name of a record's type, or of the type of an object in it.
 fn name_of(record: &Value) -> Option<String> {
     let names = TYPES.iter().filter_map(|key| record[key].as_str());
     let name = names.map(|name| word(name, b"_-/.")).collect::<Vec<_>>().join("/");
@@ -234,7 +234,7 @@ fn add_fields(record: &Value, fields: &mut BTreeSet<String>) {
     }
 }
 
-/// A key or type as a part of a name, in which there may be `marks` beside letters and digits. `*` if it is data.
+/// A key or type as a part of a name, which may contain `marks` besides letters and digits. `*` if it is data.
 fn word<'a>(key: &'a str, marks: &[u8]) -> &'a str {
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || marks.contains(&byte);
     let is_plain = !key.is_empty() && key.len() <= LONGEST_KEY && key.bytes().all(is_name);

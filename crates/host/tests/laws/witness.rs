@@ -1,4 +1,4 @@
-//! An observer and a writer that pass on what they see.
+//! An observer and writers that pass on what they get.
 
 use std::fmt;
 use std::sync::mpsc::Sender;
@@ -19,7 +19,7 @@ impl Observer for Witness {
     }
 }
 
-/// Passes on every entry that it is to write.
+/// Passes on every entry that it gets to write.
 pub(crate) struct Drawn(pub(crate) Sender<Entry>);
 
 impl Writer for Drawn {
@@ -28,7 +28,7 @@ impl Writer for Drawn {
     }
 }
 
-/// Passes on every node, in the order that a writer with these wants gets.
+/// Passes on every node, in the order for a writer with these wants.
 pub(crate) struct Placed(pub(crate) Wants, pub(crate) Sender<Node>);
 
 impl Writer for Placed {

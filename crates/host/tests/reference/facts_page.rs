@@ -69,7 +69,7 @@ const PARTS_HEAD: &str = "
 |---|---|---|
 ";
 
-/// What tools do, as groups of the page: a group's name, and where its facts stand.
+/// The groups of tools on the page: a group's name, and the owners of its facts.
 const ACTIONS: [(&str, &[FactOwner]); 12] = [
     ("any", &[FactOwner::All]),
     ("run", &[FactOwner::Run]),
@@ -85,7 +85,6 @@ const ACTIONS: [(&str, &[FactOwner]); 12] = [
     ("mcp", &[FactOwner::Mcp]),
 ];
 
-/// The page.
 pub(super) fn facts_page() -> String {
     let mut out = String::from(HEAD);
     let actions = || ACTIONS.into_iter().chain([("other", &[FactOwner::Other][..])]);
@@ -128,7 +127,7 @@ pub(super) fn facts_page() -> String {
     out
 }
 
-/// The names of the facts that stand there, as a row; none if there are none.
+/// A row with the names of a group's facts, if it has any.
 fn group(out: &mut String, name: &str, rows: &[FactRow], on: &[FactOwner]) {
     let is_here = |row: &&FactRow| row.1.on.iter().any(|place| on.contains(place));
     let names: Vec<String> = rows.iter().filter(is_here).map(|(name, _)| format!("`{name}`")).collect();
@@ -138,7 +137,7 @@ fn group(out: &mut String, name: &str, rows: &[FactRow], on: &[FactOwner]) {
     }
 }
 
-/// Each name with its type and what it means, and below it the parts that it has.
+/// A row for each name with its type and meaning, followed by its parts.
 fn meanings(out: &mut String, before: &str, rows: &[FactRow]) {
     for (name, row) in rows {
         let _ = writeln!(out, "| `{before}{name}` | {} | {} |", type_name(row.shape), row.doc);
@@ -147,7 +146,7 @@ fn meanings(out: &mut String, before: &str, rows: &[FactRow]) {
     }
 }
 
-/// A kind of value in words.
+/// The name of a type on the page.
 fn type_name(shape: FactShape) -> &'static str {
     match shape {
         FactShape::Text => "text",

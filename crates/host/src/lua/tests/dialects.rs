@@ -260,7 +260,7 @@ fn an_item_with_made_values_has_no_long_line() {
     }
 }
 
-/// An object that begins so, made this long.
+/// An object with this beginning, padded to this length.
 fn padded(beginning: &str, length: usize) -> String {
     let pad = "x".repeat(length - beginning.len() - r#","pad":""}"#.len());
     format!(r#"{beginning},"pad":"{pad}"}}"#)

@@ -197,7 +197,7 @@ fn of_too_many_failures_some_are_kept_and_all_are_counted() {
     for _ in 0..20 {
         assert!(scripts.format(&item, &Session::default()).is_ok());
     }
-    // That a plugin is disabled is one more.
+    // The warning that the plugin is disabled counts as well.
     assert_eq!((scripts.take_failures().len(), engine.journal().failures()), (64, 4 * 21));
 }
 

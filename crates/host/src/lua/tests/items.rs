@@ -225,7 +225,7 @@ fn blocks_of_hooks_follow_their_item_and_views_may_not_write() {
     assert!(ran.warnings[0].message.contains("readonly"), "{}", ran.warnings[0]);
 }
 
-/// The message and line of the one warning about a script.
+/// The message and line of the script's only warning.
 fn misused(source: &str) -> (String, usize) {
     let lines = bash();
     let init = r#"{"type":"system","subtype":"init","model":"m-1","session_id":"s"}"#;

@@ -1,4 +1,4 @@
-//! Profiles from files and options: what extends what, which problems are told, what filters let through.
+//! Profiles from files and options: inheritance, reported problems, and filters.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,20 +12,20 @@ use crate::problem::{ChoiceNames, Problem, ProblemKind, Problems};
 use crate::settings::document::{LARGEST, SettingsFile, SettingsLayer};
 use crate::settings::{Request, tree};
 
-/// The profile of this name, or of the file with this path.
+/// Loads the profile with this name, or the file at this path.
 fn load(name: &str) -> Result<Settings, Problems> {
     let resolved = Config::load(&Request::default()).resolve(&Named::given_by(name, "--profile"));
     resolved.problems.errors.or(Settings::of(&resolved.tree))
 }
 
-/// The profile with this text.
+/// Parses a profile.
 fn parse(source: &str) -> Result<Settings, Problems> {
     let document = SettingsFile::new("x.toml", None, SettingsLayer::Chosen, source.to_owned());
     let resolved = Config::default().resolve_text(document);
     resolved.problems.errors.or(Settings::of(&resolved.tree))
 }
 
-/// The profile of this name, with keys set as options do.
+/// Loads a profile, with keys set as options do.
 fn load_with(name: &str, assignments: &[&str]) -> Result<Settings, Problem> {
     let wanted = Named::given_by(name, "--profile");
     let mut tree = Config::load(&Request::default()).resolve(&wanted).tree;
@@ -35,7 +35,7 @@ fn load_with(name: &str, assignments: &[&str]) -> Result<Settings, Problem> {
     Ok(Settings::of(&tree))
 }
 
-/// A folder of profile files that goes away with the test.
+/// A folder of profile files.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -262,7 +262,7 @@ fn each_condition_of_a_filter_counts() {
                             let expected = match action {
                                 "hide" => (!holds, false),
                                 "only" => (holds, false),
-                                // A failure stays open unless it is asked for.
+                                // A failure stays expanded unless the filter is about failures.
                                 _ => (true, holds && (!item.error || failed.0.contains("true"))),
                             };
                             assert_eq!(

@@ -1,4 +1,4 @@
-//! What counts of a project before it is trusted, and which files belong to it afterwards.
+//! The settings of an untrusted project that apply, and the files that belong to a project once it is trusted.
 
 use std::fs::{self, File};
 
@@ -31,7 +31,7 @@ impl Workplace {
         Folders { work: self.path("project"), config, ..Folders::default() }
     }
 
-    /// All settings; the project is trusted as it is, if `is_trusted`.
+    /// All settings; with `is_trusted`, the project's current state is trusted.
     fn config(&self, is_trusted: bool) -> Config {
         let project = || Project::find(&Files::default(), &self.folders()).unwrap().unwrap();
         let trusted = is_trusted.then(|| project().closure().unwrap().hash());
@@ -43,7 +43,7 @@ impl Workplace {
     }
 }
 
-/// The value of a key in the settings for all profiles, and the layer that it is from.
+/// The value of a key in a profile's settings, and its layer.
 fn value(config: &Config, profile: &str, key: &str) -> Option<(SettingValue, SettingsLayer)> {
     let resolved = config.resolve(&Named::given_by(profile, "--profile"));
     let found = resolved.tree.values().find(|(path, _)| path.to_string() == key);
@@ -80,7 +80,7 @@ fn an_untrusted_project_neither_adds_to_the_users_lists_nor_removes_from_them() 
             assert_eq!((texts(&value), layer), (list.to_vec(), SettingsLayer::User), "{settings}");
         }
     }
-    // A list of its own that the user allows is no change of another.
+    // A new list that the user allows changes no other list.
     let config = Workplace::new("plugins = ['cost']", user).config(false);
     assert!(config.project().unwrap().refusals.is_empty());
     let (value, layer) = value(&config, "default", "plugins").unwrap();
@@ -93,7 +93,7 @@ fn a_file_that_a_file_names_has_the_layer_of_that_file() {
     for (project, user, profile, layer) in [
         (names_it, "", "mine", SettingsLayer::Project),
         ("", names_it, "mine", SettingsLayer::User),
-        // What an option names is chosen for this run, and so is what it names in turn.
+        // A file named by an option has the layer of this run, and so do the files that it extends.
         ("", "", "more.toml", SettingsLayer::Chosen),
         ("", "", "first.toml", SettingsLayer::Chosen),
     ] {
@@ -123,7 +123,7 @@ fn a_project_leads_to_so_many_settings_files_and_no_further() {
     }
     let closure = place.closure();
     let has = |number: usize| closure.files.contains_key(&format!("{number}.toml"));
-    // The last one is part of what is trusted, but what it names isn't: so it isn't used either.
+    // The last one is still trusted, but the file that it extends isn't, so that file isn't used either.
     assert_eq!([has(MOST_FILES), has(MOST_FILES + 1), has(MOST_FILES + 2)], [true, true, false]);
     place.write("project/streamfmt.toml", &format!("[profile.x]\nextends = ['./{}.toml']\n", MOST_FILES + 2));
     assert!(place.closure().files.contains_key(&format!("{}.toml", MOST_FILES + 2)));
