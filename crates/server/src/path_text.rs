@@ -123,7 +123,7 @@ mod tests {
         ] {
             assert_eq!(text_path(&text(bytes)).as_os_str().as_bytes(), bytes, "{}", text(bytes));
         }
-        // What earlier versions wrote.
+        // Names written by earlier versions.
         assert_eq!(text_path("/n\u{fffd}/x\u{fffd}"), PathBuf::from("/n\u{fffd}/x\u{fffd}"));
     }
 }

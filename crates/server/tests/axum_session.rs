@@ -1,7 +1,7 @@
-//! The example of a handler for axum: over real connections, with clients that read, wait and go.
+//! The example of a handler for axum: over real connections, with clients that read, wait and leave.
 
 #![cfg(unix)]
-#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
+#![expect(clippy::unwrap_used, reason = "a failing test may panic")]
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
@@ -21,7 +21,7 @@ use tokio::runtime::Runtime;
 mod axum_session;
 
 const SAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/samples/shop.jsonl");
-/// Longest that a test waits for something that must come.
+/// The timeout for something that must come.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A server of a folder, for as long as this lives.
@@ -45,7 +45,7 @@ fn serve() -> Served {
 }
 
 impl Served {
-    /// A connection that has asked for a session. In this version of HTTP the end of the connection is that of the text.
+    /// A connection that has requested a session. In HTTP/1.0, the end of the connection is the end of the text.
     fn ask(&self, name: &str) -> TcpStream {
         let mut client = TcpStream::connect(self.address).unwrap();
         client.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -53,7 +53,7 @@ impl Served {
         client
     }
 
-    /// A session that grows: what is written to the file is read by the server.
+    /// A session that grows: the server reads whatever is written to the file.
     fn growing(&self, name: &str) -> impl FnOnce() -> File + use<> {
         let path = self.folder.path().join(name);
         rustix::fs::mkfifoat(CWD, &path, Mode::RUSR | Mode::WUSR).unwrap();
@@ -67,7 +67,7 @@ fn reply(text: &str) -> String {
     )
 }
 
-/// Reads until `end` has come; gives all that came.
+/// Reads until the text contains `end`. Returns all of it.
 fn read_until(client: &mut TcpStream, end: &str) -> String {
     let (mut all, mut buffer) = (Vec::new(), [0; 1024]);
     while !String::from_utf8_lossy(&all).contains(end) {
@@ -138,7 +138,7 @@ fn a_client_that_waits_makes_the_session_wait() {
     let line = reply(&"All work and no play. ".repeat(100));
     session.write_all(line.as_bytes()).unwrap();
     let begin = read_until(&mut client, "All work");
-    // What isn't taken stays in the pipe, until no more fits in.
+    // Text that the client doesn't read stays in the pipe, until it is full.
     rustix::fs::fcntl_setfl(&session, OFlags::NONBLOCK).unwrap();
     let mut written = line.len();
     let is_full = |session: &File| {
@@ -159,7 +159,7 @@ fn a_client_that_waits_makes_the_session_wait() {
         }
         assert!(written < MOST, "all of it was read for a client that takes nothing");
     }
-    // It gets everything in the end.
+    // In the end, the client gets everything.
     let reader = thread::spawn(move || begin + &rest(client));
     rustix::fs::fcntl_setfl(&session, OFlags::empty()).unwrap();
     session.write_all(rest_of_line).unwrap();

@@ -1,4 +1,4 @@
-//! Damaged databases: whatever can be read of them is saved, and what is lost is reported.
+//! Damaged databases: readable rows are saved, and losses are reported.
 
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "what a test can't do fails it")]
@@ -11,7 +11,7 @@ use rusqlite::Connection;
 use streamfmt_server::store::{FoundSession, SessionFilter, SessionRow, Store, StoreNotice, StoreProblem};
 use tempfile::TempDir;
 
-/// How many histories are imported.
+/// The number of histories to import.
 const ROWS: usize = 600;
 /// The size of a page.
 const PAGE: usize = 4_096;
@@ -57,7 +57,7 @@ fn write_history(folder: &Path, at: usize) {
     fs::write(folder.join(format!("h-{at:03}.jsonl")), text).unwrap();
 }
 
-/// Imports so many histories and returns the database as one file.
+/// Imports this many histories and returns the database as one file.
 fn imported(data: &Path, histories: &Path, count: usize) -> Vec<u8> {
     fs::create_dir_all(histories).unwrap();
     (0..count).for_each(|at| write_history(histories, at));
@@ -75,7 +75,7 @@ fn put(data: &Path, bytes: &[u8]) -> PathBuf {
     path
 }
 
-/// Numbers that look random and are the same each time.
+/// Pseudo-random numbers, the same each time.
 struct Numbers(u64);
 
 impl Numbers {
@@ -106,7 +106,7 @@ fn ids(connection: &Connection) -> Vec<String> {
     ids.map(Result::unwrap).collect()
 }
 
-/// How many rows of a table are found by the ids of their sessions.
+/// The number of a table's rows that are found by the ids of their sessions.
 fn readable(connection: &Connection, (table, key): (&str, &str), ids: &[String]) -> usize {
     let Ok(mut statement) = connection.prepare(&format!("SELECT * FROM {table} WHERE {key} = ?1")) else {
         return 0;
@@ -121,7 +121,7 @@ fn readable(connection: &Connection, (table, key): (&str, &str), ids: &[String])
     count
 }
 
-/// Opens a database whose header has a right page count.
+/// Opens a copy with the right page count in its header.
 fn with_page_count(path: &Path) -> Connection {
     let mut bytes = fs::read(path).unwrap();
     let pages = u32::try_from(bytes.len().div_ceil(PAGE)).unwrap();
@@ -173,7 +173,7 @@ fn rows_that_can_be_read_by_key_are_saved_whatever_the_damage_is() {
     let whole = Connection::open(folder.path().join("whole/sessions.db")).unwrap();
     let ids = ids(&whole);
     assert_eq!(ids.len(), ROWS);
-    // Only the database knows of the sessions now.
+    // From here on, only the database has the sessions.
     fs::remove_dir_all(&histories).unwrap();
     let (mut lines, mut failures) = (String::new(), 0);
     for (at, (what, damage)) in damages().into_iter().enumerate() {
@@ -191,7 +191,7 @@ fn rows_that_can_be_read_by_key_are_saved_whatever_the_damage_is() {
         list(&mut store);
         let mut notices = store.take_notices();
         drop(store);
-        // Damage that nobody has met.
+        // Damage that hasn't been noticed yet.
         notices.extend(Store::repair(&data).unwrap().take_notices());
         assert_eq!(Store::check(&data).unwrap(), [], "{what}");
         let after = count(&Connection::open(&path).unwrap());
@@ -200,7 +200,7 @@ fn rows_that_can_be_read_by_key_are_saved_whatever_the_damage_is() {
             StoreNotice::Replaced { saved, lost, .. } => {
                 damaged.is_empty() || (saved + lost).abs_diff(ROWS) < 6
             }
-            // A list met it before the repair.
+            // A list found it before the repair.
             StoreNotice::Undecodable { .. } => true,
             _ => false,
         });
@@ -229,7 +229,7 @@ fn a_file_of_no_bytes_is_damage_and_a_new_one_is_not() {
     assert_eq!(names, [""; 0], "no draft is left");
 }
 
-/// A store of a few imported histories, and the ids of its sessions.
+/// A store of a few imported histories. Returns the ids of its sessions.
 fn small(folder: &Path) -> Vec<String> {
     imported(folder, &folder.join("histories"), 8);
     ids(&Connection::open(folder.join("sessions.db")).unwrap())
@@ -267,7 +267,7 @@ fn a_row_that_cannot_be_decoded_is_listed_as_its_id_until_it_is_repaired() {
         let problems = Store::check(folder.path()).unwrap();
         let [StoreProblem::Database(problem)] = &*problems else { panic!("{problems:?}") };
         assert!(problem.starts_with(&ids[2]), "{problem}");
-        // Without its file, nothing else shows its title.
+        // Without the file, only the database has its title.
         fs::remove_file(folder.path().join("histories/h-002.jsonl")).unwrap();
         let mut store = Store::repair(folder.path()).unwrap();
         assert!(
@@ -327,7 +327,7 @@ fn after_a_repair_every_source_is_read_again_and_those_of_lost_rows_are_named() 
     let histories = folder.path().join("histories");
     let bytes = imported(folder.path(), &histories, 100);
     let before = list(&mut Store::open(folder.path()).unwrap());
-    // A bit that nobody notices, and one page with the rows of several sessions.
+    // An unnoticed bit flip, and one page with the rows of several sessions.
     let mut damaged = bytes.clone();
     let at = damaged.windows(16).position(|text| text == b"Fix part 7 of th").unwrap();
     damaged[at] ^= 4;

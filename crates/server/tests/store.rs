@@ -1,4 +1,4 @@
-//! The store: its versions, several processes at a time, and databases that are damaged.
+//! The store: its versions, use by several processes, and damaged databases.
 
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "what a test can't do fails it")]
@@ -18,9 +18,9 @@ use streamfmt_server::store::{
 };
 use tempfile::TempDir;
 
-/// The data folder of a process that another one started.
+/// The environment variable with the data folder of a child process.
 const DATA: &str = "STREAMFMT_TEST_DATA";
-/// How many rows it writes.
+/// The number of rows that a child process writes.
 const ROWS: usize = 500;
 const PROCESSES: usize = 8;
 
@@ -37,7 +37,7 @@ fn list(store: &Store) -> Vec<SessionRow> {
     store.list(&SessionFilter::default()).unwrap()
 }
 
-/// Writes what a run leaves: a log and a side file.
+/// Writes the files of a run: a log and a side file.
 fn leave_run(data: &Path, id: &str, session: &str, log: &str) {
     let sessions = data.join("sessions");
     fs::create_dir_all(&sessions).unwrap();
@@ -54,7 +54,7 @@ fn leave_run(data: &Path, id: &str, session: &str, log: &str) {
     fs::write(sessions.join(format!("{id}.json")), side).unwrap();
 }
 
-/// Starts this test program as another process that runs one of the tests below which are ignored.
+/// Starts this test program again, to run one of the ignored tests below.
 fn start(test: &str, data: &Path) -> Child {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--ignored", "--exact", test, "--nocapture"]).env(DATA, data);
@@ -169,7 +169,7 @@ fn finds_the_run() {
     assert_eq!(list(&store).len(), 1);
 }
 
-/// How often a process is killed while it writes; `.ci/soak` sets a larger number.
+/// The number of times that a process is killed while it writes; `.ci/soak` sets a larger one.
 fn kills() -> u64 {
     std::env::var("STREAMFMT_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(8)
 }
@@ -194,7 +194,7 @@ fn a_process_that_is_killed_in_a_commit_leaves_a_sound_database() {
             assert!(begun.elapsed() < Duration::from_secs(60), "it writes nothing");
             std::thread::yield_now();
         }
-        // At another moment each time: some questions later.
+        // At a different moment each time: after a number of queries.
         for _ in 0..round * 37 % 2_000 {
             number("PRAGMA data_version");
         }
@@ -212,7 +212,7 @@ fn a_process_that_is_killed_in_a_commit_leaves_a_sound_database() {
 #[ignore = "another test starts it as a process"]
 fn rewrites_responses() {
     let mut store = Store::open(&data()).unwrap();
-    // Each commit writes hundreds of pages: most of the time is spent in them.
+    // Each commit writes hundreds of pages, so that most of the time is spent in commits.
     for (letter, size) in ('a'..='z').zip(1..).cycle() {
         let response = letter.to_string().repeat(size << 16);
         let outcome = Some(SessionOutcome::Response(response));
@@ -230,7 +230,7 @@ fn a_run_that_was_killed_between_its_log_and_its_row_is_completed() {
     leave_run(folder.path(), IDS[0], "s-1", &log);
     let side = folder.path().join(format!("sessions/{}.json", IDS[0]));
     let ended = fs::read_to_string(&side).unwrap();
-    // Its row was written when it started. The log is whole, and the side file was never written again: nobody holds the lock.
+    // Its row was written when it started. The log is complete, and the side file was never written again: the lock is free.
     let running =
         ended.replace(r#""status":"done""#, r#""status":"running""#).replace(r#","log_bytes""#, r#","left""#);
     fs::write(&side, running).unwrap();
@@ -257,7 +257,7 @@ fn a_run_that_was_killed_between_its_log_and_its_row_is_completed() {
 fn runs_keep_their_order_when_the_clock_goes_backwards() {
     let folder = folder();
     let mut store = Store::open(folder.path()).unwrap();
-    // The first run in time has the latest date: the clock was set back after it, and once more after the second.
+    // The first run has the latest date: the clock was set back after it, and again after the second.
     let streams =
         [outcome(0.5, 300, 40, 40, None), outcome(0.75, 500, 70, 30, None), outcome(1.0, 650, 90, 20, None)];
     for (id, (start, stream)) in IDS.iter().rev().zip([100, 200, 300].into_iter().zip(streams)) {
@@ -281,7 +281,7 @@ fn what_can_be_read_of_a_damaged_database_is_taken_over() {
     let path = folder.path().join("sessions.db");
     fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/databases/version-3.db"), &path).unwrap();
     let mut bytes = fs::read(&path).unwrap();
-    // The root page of a table of which nothing else holds a copy.
+    // The root page of a table without another copy.
     let root: usize = Connection::open(&path)
         .unwrap()
         .query_row("SELECT rootpage FROM sqlite_schema WHERE name = 'calls'", [], |row| row.get::<_, i64>(0))
@@ -301,7 +301,7 @@ fn what_can_be_read_of_a_damaged_database_is_taken_over() {
     assert_eq!(sound(folder.path()), "ok");
 }
 
-/// An outcome that reports these sums, of which the last turn used a part. `since`: whether it also reports what was used since the one before.
+/// An outcome with these sums, to which the last turn added `used`. `since`: also reports the usage since the outcome before.
 fn outcome(cost: f64, api_ms: u64, tokens: u64, used: u64, since: Option<f64>) -> String {
     let usage = |tokens: u64, cost: f64| {
         format!(
@@ -320,7 +320,7 @@ fn outcome(cost: f64, api_ms: u64, tokens: u64, used: u64, since: Option<f64>) -
 const IDS: [&str; 4] =
     ["20261123-224103-k3x9qa", "20261123-224203-k3x9qb", "20261123-224303-k3x9qc", "20261123-224403-k3x9qd"];
 
-/// What each run had of its own: dollars, API time and tokens, and which run of [`IDS`] it resumed. The oldest first.
+/// Each run's own dollars, API time and tokens, and the run of [`IDS`] that it resumed. The oldest first.
 fn own(store: &Store) -> Vec<(f64, u64, u64, Option<usize>)> {
     let own = |row: &SessionRow| {
         let resumes = row.resumes.as_ref().map(|id| IDS.iter().position(|known| known == id).unwrap());
@@ -348,7 +348,7 @@ fn runs_that_resume_each_other_sum_to_the_whole_in_whatever_order_they_are_found
         assert_eq!(store.reindex(|done, all| steps.push((done, all))).unwrap(), 3);
         assert_eq!(steps, [(0, 3), (1, 3), (2, 3)]);
         assert_eq!(list(&store), rows);
-        // One that counts from 0, and came further than all before.
+        // A run that counts from 0, with higher sums than all before.
         leave_run(folder.path(), IDS[3], "s-1", &format!("{LOG}{}", outcome(1.25, 700, 100, 100, None)));
         store.catch_up().unwrap();
         assert_eq!(own(&store)[..3], expected);
@@ -365,11 +365,11 @@ fn a_run_that_reports_its_own_part_needs_no_run_before_it() {
     leave_run(folder.path(), IDS[1], "s-1", &format!("{LOG}{second}{third}"));
     store.catch_up().unwrap();
     assert_eq!(own(&store), [(0.5, 650, 50, None)]);
-    // Of the API time nobody reports a part.
+    // No part of the API time is reported.
     leave_run(folder.path(), IDS[0], "s-1", &format!("{LOG}{first}"));
     store.catch_up().unwrap();
     assert_eq!(own(&store), [(0.5, 300, 40, None), (0.5, 350, 50, Some(0))]);
-    // It came further than all before, and counts from 0.
+    // It counts from 0, with higher sums than all before.
     leave_run(folder.path(), IDS[2], "s-1", &format!("{LOG}{}", outcome(2.0, 700, 100, 100, Some(2.0))));
     store.catch_up().unwrap();
     assert_eq!(own(&store)[2], (2.0, 700, 100, Some(1)));
@@ -384,7 +384,7 @@ fn several_processes_in_one_log_are_added_up() {
         // A compaction, which reports no time.
         outcome(0.75, 0, 60, 0, None),
         outcome(1.0, 400, 80, 20, None),
-        // Counts from 0, although it came further.
+        // Counts from 0, although its sums are higher.
         outcome(1.25, 500, 90, 90, None),
     ];
     leave_run(folder.path(), IDS[0], "s-1", &format!("{LOG}{}", processes.concat()));
@@ -425,7 +425,7 @@ fn runs_of_an_agent_that_reports_nothing_but_sums_are_told_apart() {
 "#
         )
     };
-    // It goes on; it counts from 0, and came a little further, as it sent the same and more.
+    // The second run continues counting; or it counts from 0, with slightly higher sums, since it sent the same and more.
     for (second, expected) in [((16_700, 60), (8_600, 40)), ((8_400, 50), (8_400, 50))] {
         let folder = folder();
         let mut store = Store::open(folder.path()).unwrap();
@@ -522,7 +522,7 @@ fn what_a_run_added_to_a_history_is_counted_once() {
     let codex = |time: &str, kind: &str, payload: &str| {
         format!(r#"{{"timestamp":"2026-11-23T{time}.000Z","type":"{kind}","payload":{payload}}}"#) + "\n"
     };
-    // Its sums go on.
+    // The agent's sums continue.
     let of_codex = |time: &str, sum: u64| {
         let begin = if time == "20:00" {
             r#"{"id":"s-1","cwd":"/home/dev/shop","cli_version":"0.45.0"}"#
@@ -545,7 +545,7 @@ fn what_a_run_added_to_a_history_is_counted_once() {
         ];
         parts.concat()
     };
-    // A person at 20:00, a run at 22:41:03 until 22:42:03, a person again at 23:00.
+    // The user at 20:00, a run at 22:41:03 until 22:42:03, the user again at 23:00.
     let histories = [
         [of_claude("20:00", 30), of_claude("22:41", 40), of_claude("23:00", 50)],
         [of_codex("20:00", 30), of_codex("22:41", 70), of_codex("23:00", 120)],
@@ -617,7 +617,7 @@ fn claude(session: &str, time: &str, uuid: &str, kind: &str, message: &str) -> S
     ) + "\n"
 }
 
-/// Returns a prompt and its reply, which used as many tokens.
+/// Returns a prompt and its reply, which used this many tokens.
 fn turn(session: &str, time: &str, prompt: &str, tokens: u64) -> String {
     let reply = format!(
         r#"{{"id":"m-{time}","role":"assistant","model":"model-1","content":[{{"type":"text","text":"Done."}}],"usage":{{"input_tokens":{tokens},"output_tokens":1}}}}"#
@@ -673,7 +673,7 @@ fn a_fork_shows_and_counts_only_what_it_added() {
         let folder = folder();
         let files = [("one", &*origin), ("two", &*fork), ("three", &*third)];
         if copied == "s-2" {
-            // Nothing but time tells which one is the origin.
+            // Only the times show which one is the origin.
             let store = imported(folder.path(), "all", &[("one", &base("s-1")), files[1], files[2]]);
             let mut expected = expected;
             expected[0][3] = "1500";
@@ -716,7 +716,7 @@ fn a_fork_that_counts_on_from_its_origin_counts_only_what_it_added() {
     };
     let base = turn("09:01", "Plan it.", 1_000) + &turn("09:02", "Go on.", 1_500);
     let one = meta("t-1", "") + &base + &turn("09:30", "Publish it.", 1_570);
-    // The times of a copy may be those of the fork.
+    // A copy may have the times of the fork.
     let copied = meta("t-1", "") + &base.replace("T09:0", "T09:1");
     let fork =
         meta("t-2", r#""forked_from_id":"t-1","#) + &copied + &turn("09:20", "Try another way.", 1_800);
@@ -822,7 +822,7 @@ fn an_interrupted_stream_is_interrupted_whatever_its_last_line_is() {
     let stop = r#"{"type":"user","message":{"role":"user","content":[{"type":"text","text":"[Request interrupted by user for tool use]"}]},"session_id":"s-1"}"#;
     let result = r#"{"type":"result","subtype":"error_during_execution","is_error":true,"num_turns":1,"session_id":"s-1","uuid":"u"}"#;
     let hook = r#"{"type":"system","subtype":"status","status":null,"session_id":"s-1"}"#;
-    // If there is an outcome, it counts.
+    // An outcome takes precedence.
     for (end, status) in [
         (stop.to_owned(), SessionStatus::Interrupted),
         (format!("{stop}\n{hook}"), SessionStatus::Interrupted),

@@ -10,7 +10,7 @@ const STREAM: &str = r#"{"type":"system","subtype":"init","session_id":"s-1","mo
 {"type":"result","subtype":"success","is_error":false,"num_turns":1,"result":"Done.","session_id":"s-1"}
 "#;
 
-/// Returns the verdict of a keeper on a stream of which the display has decoded `shown`, and the session that it writes.
+/// Runs a keeper on a stream, of which the display has decoded `shown`. Returns the verdict and the session in the side file.
 fn kept(stream: &str, shown: Option<&str>) -> (StreamVerdict, Option<String>) {
     let folder = tempfile::TempDir::with_prefix("streamfmt-keeper-").unwrap();
     let paths = SessionPaths { folder: folder.path().to_owned() };
@@ -39,7 +39,7 @@ fn what_the_display_finds_is_taken_and_a_late_one_is_not_waited_for() {
     let other = STREAM.replace("\"is_error\":false", "\"is_error\":true").replace("s-1", "s-2");
     assert_eq!(kept(STREAM, Some(&other)), (bad, Some("s-2".to_owned())), "nothing else was read");
     assert_eq!(kept(STREAM, None), (good, Some("s-1".to_owned())));
-    // The end of the stream makes a line of what is left, and it may be the stream of no agent.
+    // The end of the stream completes the last line, and the stream may be no agent's.
     let cut = STREAM.trim_end();
     assert_eq!(kept(cut, Some(cut)), (good, Some("s-1".to_owned())));
     assert_eq!(kept("a\n", Some("a\n")).0, StreamVerdict::default());
@@ -50,11 +50,11 @@ fn the_display_is_followed_while_it_keeps_up_or_is_late_for_less_than_half_a_sec
     const MILLI: Duration = Duration::from_millis(1);
     let begun = Instant::now();
     let mut progress = DisplayProgress::default();
-    // When, the bytes of the agent, whether that is all, the bytes of the display, and whether these are whole lines of an agent.
+    // The time, the agent's bytes, whether they are complete, the display's bytes, and whether it has decoded whole lines of an agent.
     let rows = [
         (0, 0, false, 0, false, KeeperStep::Wait(None)),
         (9, 5, false, 0, false, KeeperStep::Wait(Some(LOOK))),
-        // It came later than what the display has reached.
+        // The display hasn't reached the newest bytes.
         (300, 8, false, 5, false, KeeperStep::Wait(Some(LOOK))),
         (700, 8, false, 5, false, KeeperStep::Wait(Some(LOOK))),
         (770, 8, false, 5, false, KeeperStep::Wait(Some(30 * MILLI))),
@@ -63,7 +63,7 @@ fn the_display_is_followed_while_it_keeps_up_or_is_late_for_less_than_half_a_sec
         (900, 9, false, 9, true, KeeperStep::Wait(None)),
         (950, 10, true, 9, true, KeeperStep::AwaitDisplay(LATE)),
         (1_000, 10, true, 9, true, KeeperStep::AwaitDisplay(450 * MILLI)),
-        // At the end of the stream more may be found.
+        // At its end the stream may have more findings.
         (1_100, 10, true, 10, false, KeeperStep::Decode),
         (1_100, 10, true, 10, true, KeeperStep::Over),
         (1_200, 12, false, 10, true, KeeperStep::Wait(Some(LOOK))),
@@ -78,7 +78,7 @@ fn the_display_is_followed_while_it_keeps_up_or_is_late_for_less_than_half_a_sec
         let now = begun + millis * MILLI;
         let full = FeedView { is_full: true, ..view };
         assert_eq!(progress.step(view, &display, now), expected, "{row:?}");
-        // The recorder waits until something is read.
+        // With a full buffer, the recorder waits until something is read.
         assert_eq!(progress.step(full, &display, now), KeeperStep::Decode, "{row:?}");
     }
     // Nothing was ever written, so nothing has to be decoded.
@@ -96,7 +96,7 @@ fn what_came_and_what_was_found_is_noted_once() {
         (5, 5, (false, true)),
         (5, 5, (false, false)),
         (9, 7, (true, true)),
-        // The display may be ahead of the view: what it found isn't undone when the view follows.
+        // The display may be ahead of the view: its findings aren't undone when the view follows.
         (9, 12, (false, true)),
         (12, 12, (false, false)),
     ] {
@@ -118,7 +118,7 @@ fn idle(folder: &Path, exit_after_result: Option<Duration>) -> (Keeper, io::Pipe
 #[test]
 fn a_side_file_that_could_not_be_written_is_tried_again_each_second() {
     let folder = tempfile::TempDir::with_prefix("streamfmt-side-").unwrap();
-    // No folder can have this name.
+    // A file here makes it impossible to create the folder.
     let data = folder.path().join("data");
     fs::write(&data, "").unwrap();
     let (mut keeper, _requests) = idle(&data.join("sessions"), None);
@@ -146,7 +146,7 @@ fn a_side_file_that_could_not_be_written_is_tried_again_each_second() {
 fn the_keeper_waits_for_whatever_is_due_first() {
     const SECOND: Duration = Duration::from_secs(1);
     let now = Instant::now();
-    // When the side file is retried, when a result came, and the longest wait.
+    // The time of the side file's retry, the time of a result, and the longest wait.
     for (retry, result, most, expected) in [
         (None, None, None, None),
         (None, None, Some(5), Some(5)),
@@ -250,13 +250,13 @@ fn a_side_file_is_written_though_its_lock_or_its_room_can_t_be_had() {
     let paths = SessionPaths { folder: folder.path().to_owned() };
     let id = side_file().id;
     let [end, draft] = paths.drafts(&id);
-    // Somebody else's file.
+    // Another program's file.
     fs::write(paths.lock(&id), "other").unwrap();
     fs::create_dir(&end).unwrap();
     let side = KeptSideFile::new(paths.clone(), SyncPolicy::Never, side_file());
     side.write().unwrap();
     assert_eq!(RunSideFile::read(&paths.side_file(&id)).unwrap(), side_file());
-    // The room can be had later, and another program removes it.
+    // The space becomes available later, and another program removes the file.
     fs::remove_dir(&end).unwrap();
     side.change(|side| side.log_start = 7);
     side.write().unwrap();
@@ -285,7 +285,7 @@ fn a_side_file_never_goes_back_and_stays_as_it_is_once_the_run_is_over() {
     for _ in 0..100 {
         let side = KeptSideFile::new(paths.clone(), SyncPolicy::Never, content.clone());
         thread::scope(|scope| {
-            // As the keeper does while the recorder ends.
+            // The keeper does this while the recorder ends.
             let keeper = scope.spawn(|| {
                 for number in 0..20 {
                     side.change(|side| side.agent_session = Some(number.to_string()));

@@ -1,9 +1,9 @@
-//! The log's own rules: what is kept when a write, a flush or a lock fails, and who may read it.
+//! The log's own rules: the bytes kept when a write, a flush or a lock fails, and who may read it.
 
 use super::*;
 
 impl RawLog {
-    /// Makes it one whose flushing each second has failed once, and does nothing more.
+    /// Simulates a thread whose periodic flush has failed once, and which does nothing more.
     pub(crate) fn fail_to_flush(&mut self) {
         let failure = Arc::new(Mutex::new(Some(io::Error::other("no disk"))));
         let (end, _) = mpsc::channel();
@@ -34,7 +34,7 @@ fn a_log_that_is_taken_makes_room_for_the_next_name() {
     assert_eq!(second.path, folder.join("run-2.ndjson"));
     assert_eq!(first.append(b"more\n").0, Some(7));
     assert_eq!(fs::read_to_string(&path).unwrap(), "before\nmore\n");
-    // If nothing ran after all, only a log that the run created and left empty is removed.
+    // If nothing ran after all, only an empty log that the run created is removed.
     second.discard();
     first.discard();
     assert!(path.exists() && !folder.join("run-2.ndjson").exists());
@@ -50,7 +50,7 @@ fn what_a_full_disk_did_not_take_is_written_once_it_does_or_is_a_gap() {
     assert_eq!(log.append(b"one\n").0, Some(0));
     let full = || Some(File::options().write(true).open("/dev/full").unwrap());
     let good = std::mem::replace(&mut log.file, full());
-    // A device has no length, which would be noticed.
+    // A device has no length, and the log would notice that.
     log.is_readable = false;
     let (place, events) = log.append(b"two\n");
     assert!(
@@ -64,7 +64,7 @@ fn what_a_full_disk_did_not_take_is_written_once_it_does_or_is_a_gap() {
     assert_eq!(fs::read_to_string(&path).unwrap(), "one\ntwo\nthree\nfour\n");
     let good = std::mem::replace(&mut log.file, full());
     log.is_readable = false;
-    // As much as is kept, a mebibyte.
+    // A mebibyte, the most that is kept.
     let large = vec![b'x'; 1 << 20];
     assert!(matches!(log.append(&large).1[..], [LogEvent::Failed(_)]));
     log.append(b"given up\n");
@@ -90,7 +90,7 @@ fn a_log_that_is_removed_or_renamed_is_written_anew_with_what_it_had() {
     fs::remove_dir_all(folder.join("logs")).unwrap();
     assert!(matches!(log.append(b"three\n").1[..], [LogEvent::Anew]));
     assert_eq!(fs::read_to_string(&path).unwrap(), "before\none\ntwo\nthree\n");
-    // Another file took the name: it stays as it is. That is noticed once a second, and at the end.
+    // Another file takes the name: it isn't changed. The log notices once a second, and at the end.
     fs::rename(&path, folder.join("moved")).unwrap();
     fs::write(&path, "other\n").unwrap();
     let (missing, events) = log.finish();
@@ -133,7 +133,7 @@ fn what_another_program_cut_off_is_a_gap() {
     assert!(matches!(log.append(b"four\n").1[..], [LogEvent::Cut(10)]));
     assert_eq!(fs::read_to_string(&path).unwrap(), "before\nonefour\n");
     assert_eq!(log.gaps, [LogGap { at: 10, bytes: 11 }]);
-    // Even content from before the run, and the gap.
+    // This removes content from before the run, and the gap.
     cut(3);
     let (missing, events) = log.finish();
     assert!(missing == 19 && matches!(events[..], [LogEvent::Cut(3)]), "{missing} {events:?}");
@@ -204,7 +204,7 @@ fn what_is_written_is_flushed_when_the_policy_says_so() {
         let (place, events) = log.append(b"one\n");
         assert!(place == Some(0) && events.is_empty() && log.is_flushed(), "{policy:?}: {events:?}");
         let (_end, pipe) = unflushable();
-        // It has no length, so that no byte of it may be missed, and no name, which isn't looked at.
+        // A pipe has no length, so no byte of it may be missed, and no name, so the name isn't checked.
         (log.file, log.end, log.looked) = (Some(pipe), 0, later());
         let (_, events) = log.append(b"two\n");
         let is_reported = matches!(events[..], [LogEvent::Unsynced(_)]);
@@ -298,7 +298,7 @@ fn nothing_that_comes_after_lost_bytes_is_written_before_them() {
     log.is_readable = false;
     log.append(&vec![b'x'; BACKLOG - 10]);
     assert!(!log.is_whole_so_far() && log.lost == 0);
-    // The first doesn't fit any more. The second would.
+    // The first doesn't fit any more, although the second would.
     log.append(b"too much to keep\n");
     log.append(b"small\n");
     (log.file, log.is_readable) = (good, true);
@@ -306,7 +306,7 @@ fn nothing_that_comes_after_lost_bytes_is_written_before_them() {
     log.append(b"end\n");
     assert_eq!(log.gaps, [LogGap { at: 4 + BACKLOG as u64 - 10, bytes: 23 }]);
     assert!(fs::read_to_string(&path).unwrap().ends_with("xxend\n"));
-    // What exactly fits is kept.
+    // Data that fits exactly is kept.
     let full = File::options().write(true).open("/dev/full").unwrap();
     log.file = Some(full);
     log.is_readable = false;
@@ -360,14 +360,14 @@ type Gaps = &'static [(u64, u64)];
 #[test]
 fn a_cut_moves_gaps_behind_it_to_itself_and_counts_each_byte_once() {
     let folder = folder("gaps");
-    // The start of the run, the gaps so far, the length to which a log of 20 bytes is cut, and the start and the gaps after that.
+    // The start of the run, the gaps, the length to which a log of 20 bytes is truncated, and the start and the gaps after that.
     let rows: [(u64, Gaps, u64, u64, Gaps); 6] = [
         (0, &[], 20, 0, &[]),
         (0, &[], 12, 0, &[(12, 8)]),
         (0, &[(5, 100), (12, 30), (15, 50)], 12, 0, &[(5, 100), (12, 30), (12, 58)]),
         (0, &[(12, 30)], 11, 0, &[(11, 39)]),
         (10, &[(10, 7)], 5, 5, &[(5, 17)]),
-        // Nothing of the run was there.
+        // The log had nothing of the run yet.
         (20, &[], 5, 5, &[]),
     ];
     for row in rows {
@@ -405,7 +405,7 @@ fn no_more_than_the_length_is_copied_and_no_less() {
 fn a_log_that_can_t_be_created_anew_fails_with_the_reason() {
     let folder = folder("reason");
     let mut log = opened(&folder.join("log"));
-    // Nobody can create a file there.
+    // No file can be created there.
     log.path = PathBuf::from("/proc/log");
     assert_eq!(log.write_anew().unwrap_err().kind(), io::ErrorKind::NotFound);
     fs::remove_dir_all(folder).unwrap();

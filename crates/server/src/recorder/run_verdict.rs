@@ -88,7 +88,7 @@ mod tests {
     /// The streams of the table, by name.
     fn stream(name: &str) -> String {
         match name {
-            // Everything that it wrote is on standard error.
+            // All its output is on standard error.
             "silent" => String::new(),
             "text" => "building\n".to_owned(),
             "success" => result(r#""subtype":"success","is_error":false,"result":"Done.""#),
@@ -121,7 +121,7 @@ mod tests {
         findings.verdict
     }
 
-    /// An exit by its name: a code, or a signal with a minus.
+    /// An exit: a code, or a negative signal number.
     fn exit(name: i32) -> AgentExit {
         exit_of(ExitStatus::from_raw(if name < 0 { -name } else { name << 8 }))
     }
@@ -154,7 +154,7 @@ mod tests {
                 ("success", 0, User, INTERRUPTED, 0),
                 ("success", 1, User, INTERRUPTED, 1),
                 ("success", -2, User, INTERRUPTED, 130),
-                // It was ended because it had done all.
+                // It was ended because it had finished.
                 ("success", 0, Us, DONE, 0),
                 ("success", 143, Us, DONE, 0),
                 ("success", -15, Us, DONE, 0),
@@ -191,7 +191,7 @@ mod tests {
             ],
             false,
         );
-        // Only here, the shown stream has no notice of the missing result.
+        // Only here the displayed stream lacks a notice about the missing result.
         check(
             true,
             &[
@@ -231,7 +231,7 @@ mod tests {
         );
     }
 
-    /// Checks rows of a stream, an exit and who ended the run, then the status and the code of the run.
+    /// Checks rows of a stream, an exit and the cause of the end, then the status and the code of the run.
     fn check(is_known_agent: bool, rows: &[(&str, i32, EndedBy, RunStatus, u8)], lacks_result: bool) {
         let engine = Engine::builder().no_project(true).build().unwrap();
         for row in rows {

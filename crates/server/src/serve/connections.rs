@@ -231,7 +231,7 @@ mod tests {
         let theirs: Vec<_> = (1..10).map(|number| connections.admit(number, OTHER).unwrap()).collect();
         assert!(!is_closed(&mine), "another user can't close it");
         assert!(theirs[..6].iter().all(is_closed) && !theirs[6..].iter().any(is_closed));
-        // What is being answered isn't closed.
+        // A connection with a request in progress isn't closed.
         theirs[6].received(false, None);
         let next = connections.admit(10, OTHER).unwrap();
         assert!(!is_closed(&theirs[6]) && is_closed(&theirs[7]) && !is_closed(&next));

@@ -449,7 +449,7 @@ mod tests {
             let cookie = logins.return_in(1, &challenge, &answer, &host, "", begun + passed);
             assert_eq!(cookie.is_some(), is_in_time, "{passed:?}");
         }
-        // Old ones are forgotten when another is made.
+        // Old challenges are forgotten when a new one is created.
         for (passed, known) in [(Duration::ZERO, 1), (CHALLENGE.saturating_sub(second), 2), (CHALLENGE, 2)] {
             logins.prove(1, "nonce", &host, begun + passed).unwrap();
             assert_eq!(logins.known().challenges.len(), known, "{passed:?}");

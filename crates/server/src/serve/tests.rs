@@ -1,4 +1,4 @@
-//! What the tests of this folder share, and those of all of it.
+//! Shared parts of this folder's tests, and tests of the whole folder.
 
 mod document;
 mod modes;

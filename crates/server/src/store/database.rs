@@ -367,7 +367,7 @@ mod tests {
         fs::write(folder.path().join(free()), "").unwrap();
         assert_eq!(free(), "sessions.db.damaged-19700101-000000-2");
         std::os::unix::fs::symlink("nowhere", folder.path().join(free())).unwrap();
-        // What lies beside another one belongs to that.
+        // Files beside a name belong to a database of that name.
         for (beside, next) in ["-wal", "-shm", "-journal"].into_iter().zip(3..) {
             assert_eq!(free(), format!("sessions.db.damaged-19700101-000000-{next}"));
             fs::write(folder.path().join(free() + beside), "").unwrap();
@@ -386,7 +386,7 @@ mod tests {
             ("sessions.db", false, true),
             ("sessions.db.lock", false, true),
             ("sessions.db.lock", true, true),
-            // What a process that was killed left there is removed.
+            // A file left by a killed process is removed.
             ("sessions.db.new", false, false),
             ("sessions.db.new", true, false),
         ] {

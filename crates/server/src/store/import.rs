@@ -522,7 +522,7 @@ mod tests {
         let mut store = Store::open(&data).unwrap();
         let new = |counts: ImportCounts| counts.new;
         assert_eq!(new(store.import(std::slice::from_ref(&histories), |_| ()).unwrap()), 1);
-        // The rest is found from farther down.
+        // The rest is found when importing from further down.
         assert_eq!(new(store.import(&[histories.join("d")], |_| ()).unwrap()), 1);
     }
 }

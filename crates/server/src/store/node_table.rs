@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn nodes_are_found_by_place_id_and_change() {
         let mut table = NodeTable::new().unwrap();
-        // The second changed last, as a call does that waited for its result.
+        // The second changed last, like a call that waited for its result.
         for (id, change, revision) in [(u64::MAX, 1, 1), (7, 9, 5), (8, 3, 2), (9, 4, 2)] {
             table.push(&node(id, change, revision, "0123456789")).unwrap();
         }

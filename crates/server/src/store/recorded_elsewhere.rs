@@ -296,10 +296,10 @@ mod tests {
         found
     }
 
-    /// Makes files in the folder of sessions. The other folder is that of the run that is imported.
+    /// Creates files in the folder of sessions. The second folder is the imported run's.
     type Before = fn(&Path, &Path);
 
-    /// Imports the run into a folder with the files that `before` makes there, twice. Returns what the first import counts, whether the run
+    /// Imports the run twice into a folder with the files that `before` creates. Returns the counts of the first import, whether the run
     /// has its id, and the names of new files without their ids.
     fn imported(before: Before) -> (ImportCounts, bool, Vec<String>) {
         let folder = tempfile::TempDir::with_prefix("streamfmt-elsewhere-").unwrap();
@@ -448,7 +448,7 @@ mod tests {
         }
         let mine = data.join("sessions");
         for count in 1..=100 {
-            // Whatever was taken so far is now another run.
+            // Each name taken so far now belongs to another run.
             for (name, _) in content(&mine) {
                 fs::write(mine.join(name), "{").unwrap();
             }

@@ -152,12 +152,12 @@ impl Store {
 mod tests {
     use super::*;
 
-    /// The id of a session, of which each is a second younger than the one before.
+    /// The id of a session; each is a second younger than the one before.
     fn id(number: usize) -> String {
         format!("20261123-22{:02}{:02}-k3x9qa", number / 60, number % 60)
     }
 
-    /// A store of sessions with a message each. `parent`: the agent's own id of the session that one resumes.
+    /// A store of sessions with one message each. `parent`: the agent's own id of the session that a session resumes.
     fn store(folder: &std::path::Path, count: usize, parent: fn(usize) -> Option<String>) -> Store {
         let store = Store::open(folder).unwrap();
         for number in 0..count {
@@ -172,7 +172,7 @@ mod tests {
         store
     }
 
-    /// The sorted messages of the sessions of which one may be a copy.
+    /// The sorted messages of the sessions that this one may be a copy of.
     fn before(store: &Store, number: usize) -> Vec<u64> {
         let mut found: Vec<u64> = store.messages_before(&id(number)).unwrap().all().into_iter().collect();
         found.sort_unstable();

@@ -200,7 +200,7 @@ mod tests {
         fs::write(data.join(format!("sessions/{id}.json")), side).unwrap();
     }
 
-    /// A data folder with a run of another id, and a file and a folder beside it.
+    /// A data folder with another run, and with a file and a folder beside it.
     fn data() -> tempfile::TempDir {
         let folder = tempfile::TempDir::with_prefix("streamfmt-remove-").unwrap();
         let data = folder.path().join("data");
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn a_session_takes_only_its_own_files_with_it() {
-        // Why, the log and the standard error in its side file, below the folder of the test, and whether that log and that file go.
+        // The reason, the log and the standard error in its side file, below the test's folder, and whether each is removed.
         let rows = [
             (
                 "its log",
@@ -404,7 +404,7 @@ mod tests {
         let dead = mark(&ProcessMark { start: None, ..here.clone() });
         let other = mark(&ProcessMark { boot: Some("another".to_owned()), ..here.clone() });
         let here = mark(&here);
-        // Whether its lock is held, or left; its recorder; whether removal is forced; and whether the run goes.
+        // Whether its lock is held or left behind; its recorder; whether removal is forced; and whether the run is removed.
         for (lock, recorder, is_forced, is_removed) in [
             (Some(true), &here, false, false),
             (Some(true), &here, true, false),

@@ -393,7 +393,7 @@ mod tests {
     #[test]
     fn each_run_of_a_log_has_its_own_part_of_it_whatever_is_known_of_the_length() {
         let streams = [stream(1), String::new(), stream(2), stream(3)];
-        // Of which runs the length is known: the others were killed.
+        // Whether each run's length is known: it isn't after a kill.
         for known in [[true; 4], [false; 4], [true, false, true, false], [false, true, false, true]] {
             for order in [[0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1]] {
                 let folder = tempfile::TempDir::with_prefix("streamfmt-shared-").unwrap();

@@ -50,7 +50,7 @@ struct Ends {
     term: UnixStream,
     display: Option<LiveFeed>,
     kept: Option<LiveFeed>,
-    /// Everything that the display has read: bytes of standard output, of standard error, and notices as text.
+    /// Everything that the display has read: bytes of standard output and of standard error, and notices as text.
     shown: Vec<(&'static str, Vec<u8>)>,
     /// The processes that the agent left running.
     helpers: Vec<Helper>,
@@ -157,19 +157,18 @@ impl Ends {
         }
     }
 
-    /// Returns what was shown, as text: each output, and each notice.
+    /// Returns the displayed text: each output, and each notice.
     fn shown(&self) -> Vec<(&'static str, String)> {
         let text = |bytes: &Vec<u8>| String::from_utf8(bytes.clone()).unwrap();
         self.shown.iter().map(|(from, bytes)| (*from, text(bytes))).collect()
     }
 
-    /// Returns the notices.
     fn notices(&self) -> Vec<String> {
         let notices = self.shown().into_iter().filter(|(from, _)| *from == "notice");
         notices.map(|(_, notice)| notice).collect()
     }
 
-    /// Returns what the keeper can read, if it has read nothing so far.
+    /// Returns the keeper's available input, if it has read nothing so far.
     fn kept(&mut self) -> Vec<u8> {
         let (mut found, mut buffer) = (Vec::new(), vec![0; CHUNK]);
         let kept = self.kept.as_mut().unwrap();
@@ -292,7 +291,7 @@ impl Scripted {
         Self { run, ends, asked, waits }
     }
 
-    /// Runs the loop. Returns why it was over, and after how many milliseconds.
+    /// Runs the loop. Returns the reason for its end, and the time in milliseconds.
     fn listen(&mut self) -> (RunOver, u64) {
         let over = self.run.listen();
         assert_eq!(self.run.world.steps.len(), 0, "all of the script happened before the run was over");
@@ -356,7 +355,7 @@ fn a_helper_that_holds_the_pipes_is_heard_until_half_a_second_is_quiet() {
         "log",
         &[
             (0, |ends| ends.write("1\n")),
-            // Before the agent ends, silence of any length means nothing.
+            // Before the agent ends, silence of any length has no effect.
             (600_000, |ends| {
                 ends.write("2\n");
                 ends.helpers = vec![Helper { pid: 7, name: "server".to_owned() }];
@@ -462,7 +461,7 @@ fn a_log_that_cannot_be_written_costs_evidence_and_is_reported_but_the_display_i
     assert_eq!(notices[1], "Missing(\"/dev/full\", 4)");
 }
 
-/// Writes 64 KiB, the capacity of a pipe, and records that the pipe accepts no more.
+/// Writes 64 KiB, the capacity of a pipe.
 fn fill(ends: &mut Ends) {
     ends.write(&"x".repeat(CHUNK));
 }
@@ -699,7 +698,7 @@ fn an_agent_that_stays_after_its_result_is_reported_and_goes_on() {
         &[
             (30_000, |ends| ends.requests.write_all(&[REPORT_LINGERING]).unwrap()),
             (31_000, |ends| ends.requests.write_all(b"?").unwrap()),
-            // Whoever sent that is heard no more.
+            // The sender of an unknown request is disconnected.
             (32_000, |ends| assert!(ends.requests.write_all(&[STOP]).is_err())),
             (40_000, |ends| ends.agent_ends(false)),
         ],
@@ -722,7 +721,7 @@ fn the_keeper_gets_standard_output_once_though_the_log_was_cut() {
     fn complain(ends: &mut Ends) {
         ends.errors.as_mut().unwrap().write_all(b"e").unwrap();
     }
-    // Of 18 pieces, 16 fit in memory. The other two are in the log, where other bytes take their place.
+    // Of 18 pieces, 16 fit in memory. The other two are in the log, where other bytes replace them.
     let mut steps: Vec<(u64, Step)> = (0..18).map(|number| (number, fill as Step)).collect();
     steps.extend::<[(u64, Step); 2]>([(20, complain), (21, cut)]);
     steps.extend((30..60).map(|number| (number, fill_anew as Step)));

@@ -1,4 +1,4 @@
-//! What readers of events get, and when.
+//! The content and the timing of streams of events.
 
 use super::*;
 use streamfmt::writer::html::HtmlRow;
@@ -14,7 +14,7 @@ fn reply(number: usize, text: &str) -> String {
     ) + "\n"
 }
 
-/// A view with a line or node for each text, one a revision.
+/// A view with a line or node for each text, one per revision.
 fn view(has_lines: bool, texts: &[&str]) -> SessionView {
     let mut view = SessionView::new(has_lines, SessionStatus::Running).unwrap();
     view.is_caught_up = true;
@@ -35,7 +35,7 @@ fn add(view: &mut SessionView, revision: u64, text: &str) {
     view.complete(revision);
 }
 
-/// Writes the next changes; returns the text and whether the stream ends there.
+/// Writes the next changes. Returns the text, and whether the stream ends there.
 fn written(
     form: StreamForm,
     view: &SessionView,
@@ -177,7 +177,7 @@ fn a_stream_ends_when_its_reader_leaves() {
         let mut open = OpenAnswer::of(changes(reading, ReplayStart::After(0), pace, site.stop.subscribe()));
         assert!(open.until("EVT1E").await);
         drop(open);
-        // What is being written for it meanwhile is written to its end. If it is never left, the test waits in vain.
+        // A write in progress for it is completed. If the reader never left, the test would time out.
         while std::sync::Arc::strong_count(&live) >= with_reader {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
@@ -186,7 +186,7 @@ fn a_stream_ends_when_its_reader_leaves() {
 
 #[test]
 fn a_reader_that_is_a_megabyte_behind_is_told_to_begin_again_and_holds_nobody_up() {
-    // It was up to date, and stays behind as long as it may.
+    // The reader was up to date, and no delay is tolerated.
     let pace = StreamPace { ping: NEVER, patience: Duration::ZERO, ..StreamPace::default() };
     let (site, id) = running(pace);
     let long = "words ".repeat(200_000);
@@ -194,7 +194,7 @@ fn a_reader_that_is_a_megabyte_behind_is_told_to_begin_again_and_holds_nobody_up
         let mut slow = OpenAnswer::of(site.get(&format!("/sessions/{id}/events")).await);
         assert!(slow.until("EVT1E").await);
         write_on(&site, &(reply(2, &format!("{long} EVT2E")) + &reply(3, "EVT3E")));
-        // Another one has all of it meanwhile.
+        // Meanwhile another reader has received everything.
         let patient = StreamPace { patience: NEVER, ..pace };
         let reading = site.reading(&id).await;
         let mut other =

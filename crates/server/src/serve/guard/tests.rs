@@ -1,4 +1,4 @@
-//! Which requests are answered, and whose: each condition of the guard is tested true and false with all others unchanged.
+//! Which requests are answered, and for whom: each condition of the guard is tested true and false with all others unchanged.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ const NO_LOGIN: &str =
     "401 this browser isn't logged in: streamfmt serve --link prints an address that logs it in";
 const NO_KEY: &str = "401 the key of this log is missing or wrong";
 
-/// A guard, and a browser that is logged in.
+/// A guard with a logged-in browser.
 struct Guarded {
     guard: RequestGuard,
     token: String,
@@ -63,7 +63,7 @@ impl Guarded {
     /// The decision about a request, as text. `request`: as for [`asked`].
     fn judged(&self, request: &str, now: Instant) -> String {
         let own = self.guard.logins.host();
-        // Random ones last: they may contain any of the short names.
+        // Random values last: they may contain any of the short names.
         let values = [
             ("ID", ID.to_owned()),
             ("KEY", self.guard.logins.log_key(ID)),
@@ -107,7 +107,7 @@ fn spelled(verdict: Result<GuardVerdict, HttpRefusal>) -> String {
     }
 }
 
-/// Judges each request of a table by a guard of its own: the reason, the request, and the decision.
+/// Judges each request in a table with a new guard. Rows: the reason, the request, and the decision.
 fn check(base: &str, rows: &[(&str, &str, &str)]) {
     for (reason, request, expected) in rows {
         assert_eq!(Guarded::new(base).judged(request, Instant::now()), *expected, "{reason}: {request}");
@@ -292,7 +292,7 @@ fn what_a_browser_reports_of_the_asking_page_decides() {
         (page, "sec-fetch-mode: cors | sec-fetch-mode: cors", ORIGIN_REFUSED),
         (page, "sec-fetch-dest: empty", ANSWER),
         (page, "sec-fetch-dest: empty | sec-fetch-dest: empty", ORIGIN_REFUSED),
-        // A person may follow a link with a token from anywhere, and nothing else.
+        // A link with a token may be followed from any site; no other address may.
         (page, arrival, ORIGIN_REFUSED),
         (entry, arrival, "enter / with cookie by page"),
         (
@@ -447,7 +447,7 @@ fn a_token_opens_pages_only_and_once() {
             ("no id", "GET /sessions/x?token=TOKEN | host: OWN", WRONG),
         ],
     );
-    // HEAD uses nothing up.
+    // HEAD doesn't use up a token.
     let guarded = Guarded::new("");
     for method in ["HEAD", "HEAD", "GET"] {
         let verdict = guarded.judged(&format!("{method} /?token=TOKEN | host: OWN"), Instant::now());

@@ -1,4 +1,4 @@
-//! What each address answers.
+//! The responses of each address.
 
 use super::*;
 use crate::serve::hub::HubLimits;
@@ -22,7 +22,7 @@ fn site() -> TestSite {
     TestSite::new(SiteForm::default())
 }
 
-/// A site with a run that has ended; returns its id, too.
+/// A site with a run that has ended, and the run's id.
 fn ended(form: SiteForm) -> (TestSite, String) {
     let site = TestSite::new(form);
     let log = site.log("run.ndjson", stream().as_bytes());
@@ -30,7 +30,7 @@ fn ended(form: SiteForm) -> (TestSite, String) {
     (site, id)
 }
 
-/// The attribute of a page's body.
+/// An attribute of a page's body.
 fn attribute(page: &str, name: &str) -> String {
     let (_, rest) = page.split_once(&format!(" data-{name}=\"")).unwrap();
     rest.split_once('"').unwrap().0.to_owned()
@@ -39,7 +39,7 @@ fn attribute(page: &str, name: &str) -> String {
 #[test]
 fn the_raw_log_of_a_run_is_its_own_part_of_the_log() {
     let site = site();
-    // Longer than one piece of a read.
+    // Longer than one read.
     let own = "a line of the run\n".repeat(40_000);
     let whole = format!("before\n{own}behind\n");
     let log = site.log("shared.ndjson", whole.as_bytes());
@@ -94,7 +94,7 @@ fn beyond_the_machine_secrets_are_masked_and_the_raw_log_is_refused_unless_it_is
     }
 }
 
-/// What a stream of events holds, in short.
+/// The names of the events in a stream.
 fn names(text: &str) -> String {
     let lines = text.lines().filter_map(|line| line.strip_prefix("event: "));
     lines.collect::<Vec<_>>().join(" ")
@@ -106,7 +106,7 @@ fn a_reader_goes_on_where_it_was_and_reloads_where_that_is_unknown() {
     run_async(async {
         let page = text(site.get(&format!("/sessions/{id}")).await).await;
         let (hash, end) = (attribute(&page, "hash"), attribute(&page, "revision").parse::<u64>().unwrap());
-        // The outcome is part of the answer.
+        // The outcome is in the event with the answer.
         let all = "facts put put facts response done";
         let (rest, over) = ("facts facts response done", "facts facts response done");
         let rows = [
@@ -178,7 +178,7 @@ fn what_can_t_be_answered_has_a_status_and_a_reason() {
         let answer = site.get(&format!("/sessions/{id}/events")).await;
         assert_eq!(answer.status(), 503);
         assert!(text(answer).await.starts_with("too many sessions are open"));
-        // A page is shown all the same, without a stream.
+        // The page is shown all the same, without a stream.
         let page = text(site.get(&format!("/sessions/{id}")).await).await;
         assert!(page.contains("Reply 1.") && page.contains(" data-done=\"\""), "{page}");
         let id = site.run(2, true, &site.log("running.ndjson", stream().as_bytes()), (0, None));
@@ -299,7 +299,7 @@ fn a_login_is_a_cookie_for_this_site_only() {
             let is_page = status == 200;
             assert_eq!(text(answer).await.contains("content=\"0; url=/\""), is_page, "{request}");
         }
-        // An address that is used again ends the login and its open streams.
+        // A second use of an address ends the login and its open streams.
         let site = site();
         let address = site.site.guard.logins.offer(Duration::from_secs(60)).unwrap();
         let token = address.split_once("?token=").unwrap().1;
@@ -338,7 +338,7 @@ fn a_tab_returns_by_a_proof() {
         assert_eq!(status(&format!("tab=1&challenge={one}&proof=x")).await, (401, false), "a wrong proof");
         let one = challenge().await;
         let proof = keyed(&["tab", &one, &host]);
-        // Another tab was faster: nothing is used up.
+        // Another tab was faster, so nothing is used up.
         let there =
             format!("GET /tab?tab=1&challenge={one}&proof={proof} | host: OWN | cookie: streamfmt=COOKIE");
         let answer = site.ask(&there).await;
@@ -419,7 +419,7 @@ fn refusals_don_t_flood_the_log_and_the_rest_is_counted() {
     assert!(report(begun + Duration::from_millis(999), 5).is_empty(), "the second isn't over");
     let lines = report(begun + second, 1);
     assert_eq!((lines.len(), &*lines[0]), (2, "refused 5 further requests"));
-    // No further ones, no line about them.
+    // Without further requests there is no line about them.
     assert_eq!(report(begun + 2 * second, REPORTED).len() as u64, REPORTED);
     assert_eq!(report(begun + 3 * second, 1).len(), 1);
 }
@@ -477,7 +477,7 @@ fn a_log_that_doesnt_exist_yet_is_no_problem_and_one_that_is_replaced_is() {
     let id = site.run(1, true, &log, (0, None));
     run_async(async {
         let live = Arc::clone(&site.reading(&id).await.live);
-        // The facts are published after the first look for the log.
+        // The facts are published after the first read of the log.
         let mut changes = live.changes();
         let _ = tokio::time::timeout(Duration::from_secs(5), changes.changed()).await;
         std::fs::write(&log, reply(1, "The log came late.") + &reply(2, "EVT2E")).unwrap();

@@ -1,4 +1,4 @@
-//! A session in the browser is the document of its page in a file.
+//! A session in the browser has the same document as its page in a file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,13 +7,13 @@ use streamfmt::core::pipeline::Pipeline;
 
 use super::site::{SiteForm, TestSite, run_async, text};
 
-/// What stands between two pieces of markup.
+/// The text between two pieces of markup.
 fn between<'a>(page: &'a str, start: &str, end: &str) -> &'a str {
     let Some((_, rest)) = page.split_once(start) else { return "" };
     rest.split_once(end).map_or("", |(part, _)| part)
 }
 
-/// The words of markup, without the links of entries to themselves, and without dots: in a file, raw lines share a block without a mark.
+/// The words of markup, without entries' links to themselves and without dots: in a file, raw lines share a block without a mark.
 fn words(html: &str) -> Vec<String> {
     let mut plain = String::new();
     let mut rest = html;
@@ -28,7 +28,7 @@ fn words(html: &str) -> Vec<String> {
     plain.split_whitespace().filter(|word| *word != "·").map(str::to_owned).collect()
 }
 
-/// The words of the activity and of the answer in a file.
+/// The words of the activity and of the answer, in a file.
 fn in_file(site: &TestSite, profile: &str, log: &[u8]) -> (Vec<String>, Vec<String>) {
     let engine = site.site.looks.find(profile, false).unwrap().unwrap().engine;
     let mut pipeline = Pipeline::new(engine.setup());
@@ -84,7 +84,7 @@ fn the_activity_and_the_answer_are_those_of_the_page_in_a_file() {
         let site = TestSite::new(SiteForm::default());
         let log = fs::read(path).unwrap();
         let id = site.run(1, false, &site.log("run.ndjson", &log), (0, None));
-        // A third of them in the usual profile, and some in each of the others.
+        // A third of them with the usual profile, and some with each of the others.
         let profiles = site.site.looks.profiles();
         let chosen = profiles.iter().enumerate().filter(|(number, profile)| {
             if *profile == "page" { at % 3 == 0 } else { (at + number) % 30 == 0 }
@@ -95,7 +95,7 @@ fn the_activity_and_the_answer_are_those_of_the_page_in_a_file() {
             }
             let (file, file_answer) = in_file(&site, profile, &log);
             let (browser, answer) = run_async(in_browser(&site, profile, &id));
-            // The browser's activity keeps the replies of the answer where they were said.
+            // In the browser, the activity keeps replies that are part of the answer.
             let same = file.iter().zip(&browser).take_while(|(one, other)| one == other).count();
             let rest = file.len() - same;
             let added = browser.get(same..browser.len().saturating_sub(rest)).unwrap_or_default();
@@ -118,7 +118,7 @@ fn the_activity_and_the_answer_are_those_of_the_page_in_a_file() {
     assert!(differing.is_empty(), "{} differ:\n{}", differing.len(), differing.join("\n"));
 }
 
-/// A page that is open: its nodes, by id, in order.
+/// An open page: its nodes by id, in order.
 #[derive(Default)]
 struct OpenPage {
     nodes: Vec<(String, String)>,
@@ -126,7 +126,7 @@ struct OpenPage {
 }
 
 impl OpenPage {
-    /// The page as it is now, and the revision from which its stream goes on.
+    /// The current page, and the revision from which its stream continues.
     async fn of(site: &TestSite, id: &str) -> (Self, String) {
         let page = text(site.get(&format!("/sessions/{id}")).await).await;
         let mut nodes = Vec::new();
@@ -146,7 +146,7 @@ impl OpenPage {
         self.nodes.iter().position(|(known, _)| id.as_str() == Some(known))
     }
 
-    /// Applies what has come, as the script of the page does.
+    /// Applies a part of the stream, as the page's script does.
     fn apply(&mut self, stream: &str) {
         let whole = stream[self.read..].rfind("\n\n").map_or(0, |end| end + 2);
         let events = &stream[self.read..self.read + whole];
@@ -194,7 +194,7 @@ fn readers_that_join_at_any_time_end_with_the_same_page() {
             let id = site.run(1, true, &run, (0, None));
             run_async(async {
                 let mut readers = Vec::new();
-                // A new reader comes before each quarter, and the last one after the end.
+                // A new reader joins before each quarter, and the last one after the end.
                 for part in 0..=4 {
                     let (page, revision) = OpenPage::of(&site, &id).await;
                     let stream = site.get(&format!("/sessions/{id}/events?since={revision}")).await;

@@ -1,5 +1,5 @@
-//! The modes of all files that this crate writes: what agents saw is nobody else's business, and some files let others in. Files for rows and
-//! nodes of pages have no name, so nobody can open them.
+//! The modes of all files that this crate writes: agents' data is readable by its owner only, and so are the files that give access to the
+//! server. Files for rows and nodes of pages have no name, so no other program can open them.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
@@ -51,12 +51,12 @@ const WRITTEN: [(&str, &str); 26] = [
 
 #[test]
 fn every_file_and_folder_is_for_its_owner_only() {
-    // With a narrower one, a missing mode would not be noticed.
+    // With a narrower umask, a missing mode wouldn't be noticed.
     rustix::process::umask(Mode::from_raw_mode(0o022));
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
     let data = root.join("data");
-    // Its sessions are found anew.
+    // The damaged database is rebuilt.
     fs::create_dir(&data).unwrap();
     fs::write(data.join("sessions.db"), "no database").unwrap();
     let _run = write_run(root, &data);
@@ -72,11 +72,11 @@ fn every_file_and_folder_is_for_its_owner_only() {
         let wanted = if *is_folder { 0o700 } else { 0o600 };
         assert_eq!(*mode, wanted, "{name} has {mode:o}");
     }
-    // Sockets are files, too.
+    // A socket is a file as well.
     assert!(!found["new/state/serve.sock"].1);
 }
 
-/// The files of a run in progress, for as long as they are held.
+/// The files of a run in progress, with the handles that keep them.
 fn write_run(root: &Path, data: &Path) -> (Vec<RawLog>, RunLock, ReservedDraft) {
     let paths = SessionPaths { folder: data.join("sessions") };
     paths.create().unwrap();
@@ -98,7 +98,7 @@ fn write_run(root: &Path, data: &Path) -> (Vec<RawLog>, RunLock, ReservedDraft) 
     (logs, lock, ReservedDraft::reserve(end, 3).unwrap())
 }
 
-/// A database that replaces a damaged one, and a run from elsewhere in it.
+/// A database that replaces a damaged one, with a run imported from elsewhere.
 fn write_store(root: &Path, data: &Path) -> Store {
     let mut store = Store::repair(data).unwrap();
     let foreign = tempfile::tempdir_in(root).unwrap();
@@ -112,7 +112,7 @@ fn write_store(root: &Path, data: &Path) -> Store {
         fs::write(&path, if ending == "json" { side.to_string() } else { "{}\n".to_owned() }).unwrap();
         fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
     }
-    // As it is on another machine, where the file isn't for its owner only.
+    // On the other machine, the file was readable by others.
     store.import(&[foreign.path().join(format!("{OTHER}.json"))], |_| ()).unwrap();
     store
 }
@@ -141,7 +141,7 @@ fn write_server(root: &Path, data: &Path) -> Server {
     server
 }
 
-/// Notes the modes of everything below a folder, and whether it is a folder.
+/// Records the mode of everything below a folder, and whether it is a folder.
 fn look(folder: &Path, above: &str, found: &mut BTreeMap<String, (u32, bool)>) {
     for entry in fs::read_dir(folder).unwrap() {
         let entry = entry.unwrap();

@@ -1,4 +1,4 @@
-//! A site of sessions, for tests of its answers.
+//! A site with sessions, to test its responses.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -32,10 +32,10 @@ use crate::side_file::ProcessMark;
 /// An origin that may read `log.sse`.
 pub(in crate::serve) const DASHBOARD: &str = "https://dash.example";
 
-/// Longest that a test waits for something that must come.
+/// The timeout for something that must come.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What a site has of its own.
+/// The configuration of a site.
 #[derive(Clone, Copy, Default)]
 pub(in crate::serve) struct SiteForm {
     pub(in crate::serve) pace: StreamPace,
@@ -44,7 +44,7 @@ pub(in crate::serve) struct SiteForm {
     pub(in crate::serve) shows_secrets: bool,
 }
 
-/// A site, and a browser that is logged in: its requests hold `OWN` for the host and `COOKIE` for the cookie.
+/// A site with a logged-in browser: in requests, `OWN` stands for the host and `COOKIE` for the cookie.
 pub(in crate::serve) struct TestSite {
     pub(in crate::serve) site: Arc<Site>,
     pub(in crate::serve) folder: TempDir,
@@ -85,7 +85,7 @@ impl TestSite {
         Self { site, folder, cookie, stop }
     }
 
-    /// Adds a run that has ended, or is in progress for as long as this process. `part`: its start and length in the log.
+    /// Adds a run that has ended, or that is in progress as long as this process. `part`: its start and length in the log.
     pub(in crate::serve) fn run(
         &self,
         number: u8,
@@ -114,7 +114,6 @@ impl TestSite {
         self.site.hub.open(&row, look).await.unwrap()
     }
 
-    /// Writes a log.
     pub(in crate::serve) fn log(&self, name: &str, text: &[u8]) -> std::path::PathBuf {
         let path = self.folder.path().join(name);
         fs::write(&path, text).unwrap();
@@ -130,13 +129,13 @@ impl TestSite {
         TowerToHyperService::new(routes).call(request.map(|()| Body::empty())).await.unwrap()
     }
 
-    /// Answers a request of the browser that is logged in.
+    /// Answers a request from the logged-in browser.
     pub(in crate::serve) async fn get(&self, path: &str) -> Response<Body> {
         self.ask(&format!("GET {path} | host: OWN | cookie: streamfmt=COOKIE")).await
     }
 }
 
-/// A request and where it comes from. `text`: its first line and its headers, separated by `|`. `peer` isn't a header.
+/// A request and its origin. `text`: its first line and its headers, separated by `|`. `peer` isn't a header.
 pub(in crate::serve) fn asked(text: &str) -> (Request<()>, SocketAddr) {
     let mut lines = text.split('|').map(str::trim);
     let mut line = lines.next().unwrap().split(' ');
@@ -169,10 +168,10 @@ pub(in crate::serve) async fn text(response: Response<Body>) -> String {
     String::from_utf8(body(response).await).unwrap()
 }
 
-/// An answer that goes on.
+/// A response that is still open.
 pub(in crate::serve) struct OpenAnswer {
     pieces: BodyDataStream,
-    /// What came so far.
+    /// The text so far.
     pub(in crate::serve) text: String,
 }
 
@@ -181,14 +180,14 @@ impl OpenAnswer {
         Self { pieces: response.into_body().into_data_stream(), text: String::new() }
     }
 
-    /// Reads what comes within some time.
+    /// Reads for this time.
     pub(in crate::serve) async fn wait(&mut self, most: Duration) {
         while let Ok(Some(piece)) = tokio::time::timeout(most, self.pieces.next()).await {
             self.text.push_str(std::str::from_utf8(&piece.unwrap()).unwrap());
         }
     }
 
-    /// Reads on until these words have come. Returns whether they have before the end.
+    /// Reads on until the text contains these words. Returns whether it does before the end.
     pub(in crate::serve) async fn until(&mut self, words: &str) -> bool {
         while !self.text.contains(words) {
             let Some(piece) = self.pieces.next().await else { return false };
@@ -198,7 +197,7 @@ impl OpenAnswer {
     }
 }
 
-/// Runs a test that waits for answers; one that never comes fails it.
+/// Runs a test that waits for responses; one that never arrives fails it.
 pub(in crate::serve) fn run_async<T>(test: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let test = async { tokio::time::timeout(PATIENCE, test).await };

@@ -43,7 +43,7 @@ fn a_reader_goes_on_from_any_revision_and_gets_nothing_twice() {
     assert_eq!(taken(&view, &mut reader), ["put1@1", "put2@1", "put3@2"]);
     assert!(taken(&view, &mut reader).is_empty());
     assert_eq!(taken(&view, &mut ReaderPosition::at(1)), ["put2@1", "put3@2"]);
-    // The call stays as it is, whatever comes after it; then it has its result.
+    // The call doesn't change, whatever follows; then it gets its result.
     line(&mut view, 3, vec![], vec![row(3, 2, "call"), row(4, 3, "four")]);
     assert_eq!(taken(&view, &mut reader), ["put4@3"]);
     line(&mut view, 4, vec![row(3, 4, "call and result"), row(4, 3, "four")], vec![]);
@@ -63,7 +63,7 @@ fn a_reader_goes_on_from_any_revision_and_gets_nothing_twice() {
 
 #[test]
 fn another_process_gives_the_same_from_a_revision_on() {
-    // Before, the reader saw the held reply as soon as it came; afterwards it is final at once.
+    // Before, the reader got the held reply at once; afterwards, it is final at once.
     let mut after = view();
     after.is_caught_up = false;
     after.revision = 4;
@@ -126,7 +126,7 @@ fn a_reader_is_left_behind_once_much_has_been_unsent_for_long() {
     assert!(!behind(&view, &mut reader, later), "it just came");
     assert!(!behind(&view, &mut reader, later + minute / 2));
     assert!(behind(&view, &mut reader, later + minute));
-    // Some of it is sent, so that less is missing; later again too much is, and its time begins anew.
+    // Some of it is sent, so less is missing; later too much is missing again, and its time starts again.
     taken(&view, &mut reader);
     assert!(!behind(&view, &mut reader, later + minute));
     line(&mut view, 3, vec![row(3, 3, "01234567890")], vec![]);
@@ -188,7 +188,7 @@ fn a_long_session_is_sent_in_pieces_and_a_reader_that_returns_within_goes_on_the
             assert_eq!(last.revision, got.len() as u64 + events.len() as u64 + since);
             got.extend(events.iter().map(|event| event.data["id"].as_str().and_then(node_hash).unwrap()));
             if got.len() % 3 == 0 {
-                // The connection breaks, and the reader comes back.
+                // The connection breaks, and the reader reconnects.
                 reader = ReaderPosition::at(last.revision);
             }
         }

@@ -484,28 +484,28 @@ mod tests {
 
     #[test]
     fn another_process_counts_anew_if_any_sum_is_less_than_before_or_is_only_that_of_the_turn() {
-        // The sums so far and the next ones, the tokens since the outcome before if they are reported, those of the turn, and whether
-        // the agent counts anew.
+        // The sums so far and the next ones, the reported tokens since the outcome before, those of the turn, and whether the agent counts
+        // from 0 again.
         let rows: [(Tokens, Tokens, Option<Tokens>, Tokens, bool); 17] = [
             (&[("a", 40, 40)], &[("a", 60, 50)], None, &[("", 20, 10)], false),
             (&[("a", 40, 40)], &[("a", 40, 40)], None, &[("", 0, 0)], false),
             (&[("a", 40, 40)], &[("a", 39, 90)], None, &[("", 30, 10)], true),
-            // It sent more, and answered less.
+            // It sent more and received less.
             (&[("a", 40, 40)], &[("a", 90, 39)], None, &[("", 30, 10)], true),
             (&[("a", 40, 40)], &[("a", 90, 90)], None, &[("", 90, 90)], true),
             (&[("a", 40, 40)], &[("a", 90, 90)], None, &[("", 90, 89)], false),
-            // One of several.
+            // One of several models.
             (&[("a", 40, 40), ("b", 5, 5)], &[("a", 60, 60), ("b", 5, 4)], None, &[("", 20, 20)], true),
             (&[("a", 40, 40), ("b", 5, 5)], &[("a", 60, 60)], None, &[("", 20, 20)], true),
             (&[("a", 40, 40)], &[("a", 60, 60), ("b", 5, 5)], None, &[("", 20, 20)], false),
-            // A model that wasn't used before has only the tokens of the turn in any case.
+            // Of a newly used model, the turn has all tokens in any case.
             (&[("a", 40, 40), ("b", 0, 0)], &[("a", 60, 60), ("b", 5, 5)], None, &[("", 5, 5)], false),
             (&[("a", 40, 40)], &[("a", 90, 90)], None, &[], false),
-            // Nothing was counted before, or nothing is reported.
+            // No sums before, or none reported.
             (&[], &[("a", 9, 9)], None, &[("", 9, 9)], false),
             (&[("a", 0, 0)], &[("a", 9, 9)], None, &[("", 9, 9)], false),
             (&[("a", 40, 40)], &[], None, &[("", 9, 9)], false),
-            // The agent reports it.
+            // The agent reports the tokens since the outcome before.
             (&[("a", 40, 40)], &[("a", 90, 90)], Some(&[("a", 90, 90)]), &[("", 50, 50)], true),
             (&[("a", 40, 40)], &[("a", 90, 90)], Some(&[("a", 50, 50)]), &[("", 90, 90)], false),
             (&[("a", 40, 40)], &[("a", 90, 90), ("b", 5, 5)], Some(&[("b", 5, 5)]), &[("", 5, 5)], false),

@@ -40,7 +40,7 @@ impl Run {
     }
 }
 
-/// Figures of one model: what the agent reported, and from where it counts.
+/// The figures of one model: the agent's report, and the start of its count.
 fn sums(cost: f64, api_ms: u64, input: u64, output: u64, counted_from: CountedFrom) -> SessionFigures {
     SessionFigures {
         outcome: Some(SessionOutcome::Response("Done.".to_owned())),
@@ -56,7 +56,7 @@ fn of_model(input: u64, output: u64) -> BTreeMap<String, Usage> {
     BTreeMap::from([("m".to_owned(), Usage { input, output, ..Usage::default() })])
 }
 
-/// It goes on if the run before it ended with these sums.
+/// The run continues counting if the run before it ended with these sums.
 fn either(input: u64, output: u64) -> CountedFrom {
     CountedFrom::Either(of_model(input, output))
 }
@@ -128,7 +128,7 @@ fn own(connection: &Connection) -> String {
 
 #[test]
 fn runs_of_a_session_resume_each_other_in_the_order_of_time() {
-    // Why, the runs of one session, and what each resumes. The order in which they are added is no matter.
+    // The reason, the runs of one session, and the run that each resumes. The order in which they are added doesn't matter.
     let rows: [(&str, Vec<Run>, &str); 6] = [
         ("by date", vec![run("a", "s", 30), run("b", "s", 10), run("c", "s", 20)], "a<c b< c<b"),
         ("of one second by id", vec![run("b", "s", 10), run("a", "s", 10)], "a< b<a"),
@@ -232,7 +232,7 @@ fn runs_that_are_left_by_a_run_are_linked_anew_and_so_is_whoever_came_from_them(
         run("d", "t", 40).with(sums(7.0, 700, 70, 70, either(60, 60))).resumes("s"),
     ];
     let mut connection = all(&runs);
-    // The third one doesn't go on from the second.
+    // The third one doesn't continue from the second.
     assert_eq!(links(&connection), "a< b<a c<b d<c");
     assert_eq!(own(&connection), "a 1.0 100 10 10, b 2.0 200 20 20, c 6.0 600 60 60, d 1.0 100 10 10");
     // The agent names the session of the second run only later.
@@ -243,7 +243,7 @@ fn runs_that_are_left_by_a_run_are_linked_anew_and_so_is_whoever_came_from_them(
     change(&mut connection, |transaction| link(transaction, "u"));
     assert_eq!(links(&connection), "a< b< c<a d<c");
     assert_eq!(own(&connection), "a 1.0 100 10 10, b 3.0 300 30 30, c 5.0 500 50 50, d 1.0 100 10 10");
-    // A run that comes before all others of a session moves whoever came from it.
+    // A run before all others of a session changes the link of the runs that resumed the session.
     let late = Run { session: "t", ..run("e", "t", 35) };
     add(&mut connection, &late);
     assert_eq!(links(&connection), "a< b< c<a d<e e<");
@@ -256,30 +256,30 @@ fn sums_of_a_run_are_its_own_without_those_of_the_run_that_it_goes_on_from() {
     let first = || sums(0.3, 300, 100, 50, start());
     let nothing = SessionFigures::default;
     let rows: Vec<(&str, Vec<SessionFigures>, &str)> = vec![
-        // It counts what it did.
+        // It counts only itself.
         ("from the start", vec![first(), sums(0.5, 500, 40, 20, start())], "0.5 500 40 20"),
-        // What it had counted before equals the end of the run before it.
+        // Its sums at the start equal those at the end of the run before it.
         ("it goes on", vec![first(), sums(0.5, 500, 140, 70, either(100, 50))], "0.2 200 40 20"),
         ("other input before", vec![first(), sums(0.5, 500, 140, 70, either(99, 50))], "0.5 500 140 70"),
         ("other output before", vec![first(), sums(0.5, 500, 140, 70, either(100, 51))], "0.5 500 140 70"),
-        // Sums of a session that counts down are 0, not negative.
+        // The figures of a run whose sums fell are 0, not negative.
         ("it counted less", vec![first(), sums(0.1, 100, 40, 20, either(100, 50))], "0.0 0 0 0"),
-        // Nothing before, which every first run has.
+        // The sums at the start are 0, as for every first run.
         (
             "nothing was used before",
             vec![sums(0.3, 300, 0, 0, start()), sums(0.5, 500, 140, 70, either(0, 0))],
             "0.5 500 140 70",
         ),
-        // Tokens are its own, and the API time goes on.
+        // The tokens are its own, and the API time continues.
         ("it reports its part", vec![first(), sums(0.2, 500, 40, 20, session(100, 50))], "0.2 200 40 20"),
-        // A run that wasn't recorded was between them.
+        // An unrecorded run was between them.
         (
             "it goes on from elsewhere",
             vec![first(), sums(0.2, 500, 40, 20, session(120, 60))],
             "0.2 200 40 20",
         ),
         ("its part is all", vec![first(), sums(0.2, 500, 40, 20, session(0, 0))], "0.2 500 40 20"),
-        // A run without figures is no base; the one before it is.
+        // A run without figures can't be subtracted; the one before it is.
         (
             "over a run without",
             vec![first(), nothing(), sums(0.5, 500, 140, 70, either(100, 50))],
@@ -317,7 +317,7 @@ fn an_agent_that_reports_only_sums_goes_on_if_they_grew_by_about_a_call() {
     // The tokens and calls of the run before, those reported after it, and the run's own.
     for (before, calls, after, expected) in [
         ((8_000, 20), 0, (16_500, 60), (8_500, 40)),
-        // It sent the same and a little more, from 0.
+        // It counts from 0, and sent the same and a little more.
         ((8_000, 20), 0, (8_400, 60), (8_400, 60)),
         ((8_000, 20), 0, (12_000, 60), (4_000, 40)),
         ((8_000, 20), 0, (11_999, 60), (11_999, 60)),
@@ -398,7 +398,7 @@ fn figures_are_replaced_as_a_whole_and_count_only_what_is_known() {
         (one(CountedFrom::Session(base())), false, "Done. - - - 0.5 - 300 300 9 8 0 0", kinds, ""),
         (one(CountedFrom::Either(base())), false, "Done. - - - 0.5 0.5 300 300 9 8 0 0", open, ""),
         (failed, false, "- no - - 0.5 - 300 - 9 8 0 0", none, ""),
-        // What no outcome reported may be a part only.
+        // Figures without an outcome may be incomplete.
         (answered.clone(), false, "Yes. - - - 0.5 - 300 - - - - -", "", ""),
         (answered, true, "Yes. - - - 0.5 - 300 - 9 8 0 0", none, ""),
         (
