@@ -543,7 +543,7 @@ mod tests {
                     _ => {}
                 }
             }
-            // A joiner that is separated from its character is replaced, which takes more bytes.
+            // A joiner separated from its character is replaced, which takes more bytes.
             let may_grow = texts.concat().contains(['\u{200d}', '\u{301}', '\u{e0067}', '\u{e007f}']);
             prop_assert!(kept + gone == whole || may_grow && kept + gone > whole, "{kept} + {gone} of {whole}");
             if let (Some(bytes), true) = (bytes, keep == Keep::Head) {

@@ -236,7 +236,7 @@ mod tests {
                 assert_eq!(frames(&stream.chunks(size).collect::<Vec<_>>(), 100), want);
             }
         }
-        // Halves of characters, and a byte too many.
+        // Halves of characters, and an extra byte.
         let odd = frames(&[b"\xff\xfe", b"\x00\xd8a\x00\x00\xdc\x00\xd8\x01"], 100);
         assert_eq!(odd, [(1, "\u{fffd}a\u{fffd}\u{fffd}\u{fffd}".into(), None)]);
         assert_eq!(frames(&[b"\xff", b"a"], 100), [(1, b"\xffa".to_vec(), None)]);

@@ -191,7 +191,7 @@ mod tests {
 
     use super::*;
 
-    /// How many matches are found within the budget of the text.
+    /// The number of matches within the text's budget.
     fn matches(pattern: &str, text: &str) -> Result<usize, ScanOverrun> {
         let regex = CountedRegex::new(pattern, 128 << 10).unwrap();
         let mut budget = ScanBudget::of_text(text.len());
@@ -222,7 +222,7 @@ mod tests {
         assert_eq!(matches("(?:[ab]{1,20}a){1,20}c", &drawn), Err(ScanOverrun), "a state for each byte");
     }
 
-    /// Patterns, each as it is searched here and as the library does it.
+    /// Patterns, each in this implementation and in the library's.
     static BOTH_WAYS: LazyLock<Vec<(&str, CountedRegex, Regex)>> = LazyLock::new(|| {
         let patterns = [r"\ba+", "a.*b|1", "(?s)a.*?b", "^b", r"1\b", r"\w+$", "(a)|(b)", r"[^é]é"];
         let both =

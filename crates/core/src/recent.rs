@@ -77,7 +77,7 @@ impl<V, const OLDER: usize> Recent<V, OLDER> {
 mod tests {
     use super::*;
 
-    /// Adds far more values than are kept.
+    /// Adds far more values than it keeps.
     fn keeps_the_last<const OLDER: usize>(most: usize) {
         let mut recent = Recent::<u64, OLDER>::of(most * OLDER);
         assert_eq!(recent.most, most);

@@ -411,7 +411,7 @@ mod tests {
         }
     }
 
-    /// If it had to grow, it would be in memory twice.
+    /// A text that had to grow would be in memory twice.
     #[test]
     fn a_long_text_gets_the_room_that_it_needs_at_once_and_little_more() {
         for part in ["\0", "\u{202e}", "\u{e0001}", "a\u{1b}é\n"] {
@@ -419,7 +419,7 @@ mod tests {
             let (room, needed) = (text.len() + growth(&text), clean(&text).len());
             assert!((needed..=needed + needed / 3).contains(&room), "{part:?}: {room}, {needed} needed");
         }
-        // For a short text there is a guess.
+        // The growth of a short text is estimated.
         assert!(growth(&"\0".repeat(1_000)) < 1_000);
     }
 
@@ -444,9 +444,9 @@ mod tests {
         assert_eq!(Text::clean("a\u{fe0f}\u{200d}\u{fe0f}").as_str(), "a\u{fe0f}\u{200d}<U+FE0F>");
     }
 
-    /// The characters that control or hide text, by their properties in Unicode 16.0 (the tables of `regex-syntax`). Of the format
-    /// characters (`Cf`), those that are drawn are no part of it: signs over the numbers and letters after them, and the joiners of
-    /// hieroglyphs in quadrats (U+13430–1343F).
+    /// The characters that control or hide text, by their properties in Unicode 16.0 (the tables of `regex-syntax`), without format
+    /// characters (`Cf`) that are drawn: signs over the numbers and letters after them, and the joiners of hieroglyphs in quadrats
+    /// (U+13430–1343F).
     static HARMFUL: LazyLock<ClassUnicode> = LazyLock::new(|| {
         let properties = r"\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}";
         let drawn = r"\p{Prepended_Concatenation_Mark}\x{13430}-\x{1343F}";
@@ -464,14 +464,14 @@ mod tests {
         HARMFUL.iter().any(|range| (range.start()..=range.end()).contains(&ch))
     }
 
-    /// Whether a character is harmful wherever it is; tags are needed in flags.
+    /// Whether a character is harmful everywhere; tags are needed in flags.
     fn is_never_needed(ch: char) -> bool {
         is_harmful(ch) && !NEEDED.contains(ch) && !('\u{e0020}'..='\u{e007f}').contains(&ch)
     }
 
     #[test]
     fn of_all_characters_the_harmful_ones_are_named_and_all_others_stay() {
-        // After a blank, a joiner or a selector is one at a time after a character; the grapheme joiner is between no marks.
+        // Each character follows a blank. There a single joiner or selector stays, but not the grapheme joiner, which isn't between marks.
         let stays = |ch: char| !is_harmful(ch) || NEEDED.contains(ch) && ch != '\u{34f}';
         let named = |ch: char| match u32::from(ch) {
             code @ 0..=0x1f => char::from_u32(0x2400 + code).unwrap().to_string(),

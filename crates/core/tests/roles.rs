@@ -1,4 +1,4 @@
-//! A process remembers a limited number of names of roles. Here, since the limit would be reached for all tests of a process.
+//! The number of role names that a process remembers is limited. This is a program of its own, since other tests would hit the limit.
 
 use streamfmt_core::entry::Role;
 

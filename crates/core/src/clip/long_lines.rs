@@ -102,7 +102,7 @@ mod tests {
         assert_eq!(bytes, old.len() + new.len() - around("old").len() - around("newer").len());
         // Where a word was removed, only the text around it is kept.
         assert_eq!(lines(&[(Remove, &old), (Add, &format!("{a}{b}"))]).0[1], around(""));
-        // If all of it is new, its start is kept.
+        // If the whole line is new, its start is kept.
         assert_eq!(lines(&[(Add, &a)]).0, [format!("{}…", "a".repeat(400))]);
         assert_eq!(lines(&[(Keep, &a)]).0, [format!("{}…", "a".repeat(120))]);
         let (shown, _) = lines(&[(Remove, &a), (Add, &"b".repeat(5000))]);

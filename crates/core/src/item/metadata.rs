@@ -212,7 +212,7 @@ mod tests {
     #[test]
     fn bytes_are_written_in_base_64_as_others_do() {
         let digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-        // The bits of the numbers of all digits in turn.
+        // The bits of the numbers of all digits, one after the other.
         let bits = (0..64).flat_map(|number| (0..6).rev().map(move |bit| number >> bit & 1));
         let bits: Vec<u8> = bits.collect();
         let all: Vec<u8> =

@@ -137,7 +137,7 @@ fn documents() -> impl Strategy<Value = String> {
     })
 }
 
-/// Whether two values are the same. Of two equal keys the last counts, as in `serde_json`.
+/// Whether two values are the same. Of several equal keys the last counts, as in `serde_json`.
 fn is_same_value(ours: Value<'_>, theirs: &serde_json::Value) -> bool {
     match theirs {
         serde_json::Value::Null => ours.is_null(),

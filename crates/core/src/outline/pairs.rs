@@ -288,7 +288,7 @@ mod tests {
     use crate::entry::{Block, Line, View};
     use crate::item::Status;
 
-    /// What is emitted, in order, `|` where the input ends: `a+` is a call with its result.
+    /// The emitted entries, in order, with `|` where the input ends: `a+` is a call with its result.
     fn emitted(limits: PairingLimits, gathers: bool, entries: Vec<Entry>) -> String {
         let options = OutlineOptions { pairs: true, nests: gathers, ..OutlineOptions::default() };
         let mut pairing = Pairing { limits, ..Pairing::new(options) };
@@ -310,7 +310,7 @@ mod tests {
         Entry { parent: parent.map(Id::from), ..Entry::new(id, kind, view) }
     }
 
-    /// How many bytes count for so many of these entries.
+    /// The size of this many entries, in bytes.
     fn bytes(entries: usize) -> usize {
         entries * text_size(&reply("r").view.body)
     }

@@ -36,8 +36,8 @@ fn task(id: &str) -> Entry {
     Entry { action: Some(Action::Delegate), ..call(id) }
 }
 
-/// The parts of a document, a word for each: `a+` is a call with its result, `>a` a result below its call, `a/result:a` one that
-/// names its call, `(a+: … )` a call with the entries inside of it, `{n m}` notices in a row, `[r o]` an answer, `[=r o]` one that was a part before.
+/// The parts of a document, a word for each: `a+` is a call with its result, `>a` a result below its call, `a/result:a` one that names its
+/// call, `(a+: … )` a call with the entries inside it, `{n m}` notices in a row, `[r o]` an answer, `[=r o]` one that was a part before.
 fn outlined(shape: OutlineOptions, entries: impl IntoIterator<Item = Entry>) -> String {
     let word_of = |part: DocumentPart| match part {
         DocumentPart::Node(node) => word(&node),

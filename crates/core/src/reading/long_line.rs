@@ -141,7 +141,8 @@ mod tests {
 
     const MAX: usize = 40;
 
-    /// The readings of a stream with lines of up to 40 bytes that arrives in such pieces: the line, how many lines, and what.
+    /// The readings of a stream with lines of up to 40 bytes that arrives in pieces of this size: the line, the number of lines, and the
+    /// reading.
     fn readings(stream: &[u8], piece: usize) -> Vec<(u64, u64, String)> {
         let (mut framer, mut reader, mut all) = (Framer::new(MAX), LineReader::new(MAX), Vec::new());
         let claim = |value: Value<'_>| value.get("type").is_some();
@@ -175,7 +176,7 @@ mod tests {
         all
     }
 
-    /// A record of so many bytes.
+    /// A record of this length in bytes.
     fn record(length: usize) -> String {
         format!("{{\"a\":\"{}\"}}", "x".repeat(length - 8))
     }
@@ -199,7 +200,7 @@ mod tests {
                     (1, 0, format!("record {b} Some({time:?})")),
                 ],
             ),
-            // A record over the limit, and what isn't an object.
+            // A record over the limit, and a value that isn't an object.
             (
                 format!("[{},{a}]\n{c}", record(41)),
                 vec![(1, 1, "oversized 41".into()), (1, 0, found(&a)), (2, 1, format!("line {c}"))],
@@ -216,7 +217,7 @@ mod tests {
                 vec![(1, 1, found(&a)), (1, 0, found(&b)), (1, 0, format!("damage {} true", &c[..6]))],
             ),
             (format!("{a}{b}{{"), vec![(1, 1, found(&a)), (1, 0, found(&b)), (1, 0, "damage { true".into())]),
-            // Damage inside of one.
+            // Damage inside a record.
             (
                 format!("[{a},{{\"\x01\":1e}},{b}]"),
                 vec![(1, 1, found(&a)), (1, 0, "damage {\"\x01\":1e} false".into()), (1, 0, found(&b))],

@@ -1,4 +1,4 @@
-//! Tests of reading lines.
+//! Reading lines.
 
 use super::*;
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ fn claim(value: Value<'_>) -> bool {
     value.get("type").and_then(Value::str).is_some_and(|t| t.is("user"))
 }
 
-/// The readings of a stream that arrives in such pieces, each with the number of its first line.
+/// The readings of a stream that arrives in pieces of this size, each with the number of its first line.
 fn readings(stream: &[u8], piece: usize) -> Vec<(u64, Vec<String>)> {
     let (mut framer, mut reader) = (Framer::new(MAX_LINE), LineReader::new(MAX_LINE));
     let mut all = Vec::new();
@@ -20,7 +20,7 @@ fn readings(stream: &[u8], piece: usize) -> Vec<(u64, Vec<String>)> {
     all
 }
 
-/// The readings of a stream, each with the number of its first line and of its lines.
+/// The readings of a stream, each with the number of its first line and its number of lines.
 fn counted(stream: &[u8]) -> Vec<(u64, u64, Vec<String>)> {
     let (mut framer, mut reader, mut all) = (Framer::new(MAX_LINE), LineReader::new(MAX_LINE), Vec::new());
     let mut each = |line, reading: ParsedLine| all.push((line, reading.lines(), described(reading)));
@@ -91,7 +91,7 @@ fn event(number: usize) -> String {
     format!(r#"{{"type":"user","n":{number},"text":"a {{\"b\":[]}}"}}"#)
 }
 
-/// Lines, each behind what `prefix` makes of its number.
+/// Lines, each after a prefix made from its index.
 fn behind(prefix: impl Fn(usize) -> String, lines: &[String]) -> String {
     lines.iter().enumerate().flat_map(|(at, line)| [prefix(at), (*line).clone(), "\n".to_owned()]).collect()
 }
@@ -145,7 +145,7 @@ fn records_inside_a_string_of_others_are_records() {
     assert_eq!(read(&[line(&one), line(&two)].concat()), want);
     let message = |text: &str| format!("{{\"severity\":\"INFO\",\"message\":{}}}\n", quoted(text));
     assert_eq!(read(&[message(&one), message(&two)].concat()), want);
-    // Text inside is text; what was before the first record stays as it is.
+    // Text inside is text; the line before the first record isn't changed.
     let all = read(&[line("up"), line(&one), line("down"), message(&two)].concat());
     let expected = [
         format!("record {}", line("up").trim_end()),
@@ -162,7 +162,7 @@ fn records_inside_a_string_of_others_are_records() {
     );
     let cut = read(&[line(&one), log(start), line(&two)].concat());
     assert_eq!(cut, [want[0].clone(), format!("text {}", log(start).trim_end()), want[1].clone()]);
-    // An agent's own records are left alone.
+    // An agent's own records don't change.
     let own = format!("{one}\n{}", line(&two));
     assert_eq!(read(&own)[1], format!("record {}", line(&two).trim_end()));
 }
@@ -179,7 +179,7 @@ fn text_that_comes_before_a_record_by_chance_is_damage() {
         format!("record {one}"),
     ];
     assert_eq!(read(&stream), want);
-    // Part of a record isn't a prefix, however often it comes, nor is JSON.
+    // A part of a record isn't a prefix, however often it occurs, and JSON isn't either.
     for remains in [r#"ge","id":"m"}"#, r#"{"type":"us"#, r#"{"level":1} "#, "\0\0"] {
         let all = read(&format!("{remains}{one}\n").repeat(3));
         assert_eq!(all.len(), 6, "{all:?}");
@@ -200,7 +200,7 @@ fn behind_a_prefix_text_stays_and_damage_is_found() {
         r#"record {"x":1}"#.to_owned(),
     ];
     assert_eq!(read(&stream), want);
-    // A line of text shows what the prefix is, even if only one record follows.
+    // A line of text identifies the prefix, even if only one record follows.
     assert_eq!(
         read(&format!("web-1 | up\nweb-1 | {one}\n")),
         ["text web-1 | up".to_owned(), want[0].clone()]
@@ -242,7 +242,7 @@ fn json_over_several_lines_is_read_as_its_records() {
     let mixed = format!("[\n{pretty},\nnpm notice\n{pretty}\n]\n{pretty}\n");
     let kinds: Vec<usize> = numbered(&mixed).into_iter().map(|(_, all)| all.len()).collect();
     assert_eq!(kinds, [1, 1, 1, 0, 1]);
-    // Behind a prefix, where a number might go on in the next line, and with colours.
+    // After a prefix, where a number might continue on the next line, and with colours.
     for prefix in ["a-1 | ", "2026-11-20T09:14:02Z "] {
         let lines: Vec<String> = array.lines().map(str::to_owned).collect();
         let read = read(&behind(|_| prefix.to_owned(), &lines));

@@ -328,7 +328,7 @@ fn ends_and_records_after_them_are_checked() {
     flaws(&nodes(), r#"{"type":"node","id":"b","name":"B","up":"b"}"#, &[(1, "this node is its own parent")]);
 }
 
-/// Lines that may be records: of known and unknown types, with ids to which others refer, cut anywhere.
+/// Lines that may be records: of known and unknown types, with ids that others refer to, cut anywhere.
 fn lines() -> impl Strategy<Value = Vec<String>> {
     let types = select(vec!["project", "list", "task", "step", "node", "complete", "other"]);
     let id = || select(vec!["\"a\"", "\"b\"", "\"c\"", "1", "\"\"", "null", "[]", "\"\\ud800\""]);

@@ -190,7 +190,7 @@ mod tests {
             ("a\n-----BEGIN RSA PRIVATE KEY-----\nMII\n(odd)\n", "a"),
             ("a\nkey: -----BEG\u{1b}[0mIN PRIVATE KEY-----\nMII\n", "a"),
             (&format!("a\n{KEY_TEXT}\nb\nc"), &format!("a\n{KEY_TEXT}\nb")),
-            // After a key that has ended, another one.
+            // A second key after the end of the first.
             (
                 &format!("a\n{KEY_TEXT}\nb\n-----BEGIN RSA PRIVATE KEY-----\nMII\n(odd)\n"),
                 &format!("a\n{KEY_TEXT}\nb"),

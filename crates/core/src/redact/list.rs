@@ -287,7 +287,7 @@ mod tests {
         let [(_, _, _, words)] = &list[..] else { panic!("{list:?}") };
         assert!(words.starts_with("word ") && words.ends_with(" word") && words.len() < 110, "{words}");
         assert!(words.contains(" q7Xk… ") && !words.contains(&key[..6]), "{words}");
-        // Without blanks, nothing but the find is shown.
+        // Without blanks, only the find is shown.
         let list = listed(&format!("é{}|{key}|é{0}", "~".repeat(90)));
         assert!(list.iter().all(|(.., words)| words.len() < 110), "{list:?}");
     }

@@ -248,7 +248,7 @@ fn all_lines_of_a_long_key_are_masked_also_if_they_come_one_by_one() {
     }
 }
 
-/// What looks like the beginning of a key doesn't hide an output without end.
+/// An apparent beginning of a key doesn't hide an endless output.
 #[test]
 fn a_key_that_does_not_end_is_masked_up_to_a_limit_of_lines() {
     let most = MOST_KEY_LINES as usize;
@@ -391,7 +391,7 @@ fn a_cut_secret_is_still_recognised() {
 
 #[test]
 fn work_grows_with_length_whatever_the_text() {
-    // Each of these takes a multiple of the work if text is examined repeatedly.
+    // Each of these costs a multiple if text is examined repeatedly.
     for part in [
         "token=",
         "eyJ",
@@ -419,7 +419,7 @@ fn work_grows_with_length_whatever_the_text() {
     }
 }
 
-/// In long texts, the part before the one that is searched is read again up to a limit.
+/// In long texts, the text before the searched part is read again up to a limit.
 #[test]
 fn work_grows_with_length_however_a_text_comes() {
     let lines = |length: usize| "MIIEpAIBAAKCAQEA0Z3V\n".repeat(length / 21);
@@ -440,7 +440,7 @@ fn work_grows_with_length_however_a_text_comes() {
     });
 }
 
-/// Four times the length takes about four times the work.
+/// Asserts that four times the length takes about four times the work.
 fn assert_linear(name: &str, length: usize, mut examine: impl FnMut(usize)) {
     let mut work = |length: usize| {
         let before = EXAMINED.get();

@@ -361,7 +361,7 @@ fn good_and_bad_look_different_to_every_eye() {
                 ("mark.ok", "mark.error"),
             ] {
                 let (text, ground) = far(good, bad);
-                // If there is a background, that is compared.
+                // A background is compared as well.
                 let least = if ground.is_some() { 0.04 } else { 0.15 };
                 assert!(text >= least, "{name} {good}, {bad}: {text:.3}");
                 assert!(ground.is_none_or(|far| far >= 0.09), "{name} {good}, {bad}: ground {ground:?}");

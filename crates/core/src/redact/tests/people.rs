@@ -1,17 +1,17 @@
-//! The secrets that people have, as agents meet them, and harmless texts that resemble them.
+//! Typical secrets of users, and harmless texts that resemble them.
 
 use super::{redactor, token};
 use crate::redact::Redaction;
 use crate::redact::shape::{CharClass, tokens};
 
-/// What is masked by the shapes of secrets.
+/// Masks the shapes of secrets.
 fn secret(text: &str) -> String {
     redactor(&Redaction::secrets()).text(text).into_owned()
 }
 
-/// A value drawn at random.
+/// A random value.
 const DRAWN: &str = "a7Kd93mPq0Zx81LwT5vB";
-/// The same as digits of hexadecimal numbers.
+/// A random value in hexadecimal digits.
 const HEX: &str = "3f2b8c1e9a4d4e6f8b217c5d9e0f1a2b";
 
 #[test]
@@ -34,7 +34,7 @@ fn what_is_assigned_to_the_names_that_people_use_is_masked() {
         "Driver=x;Server=h;Uid=u;Pwd=@;",
         r#"{"name":"DB_PASSWORD","value":"@"}"#,
         r#"<add key="ApiKey" value="@" />"#,
-        // What models write.
+        // Text by models.
         "**Password:** @",
         "**Password**: `@`",
         "__Password:__ @",
