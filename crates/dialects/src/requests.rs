@@ -68,7 +68,7 @@ impl Requests {
         }
     }
 
-    /// Emits a notice that a call no longer waits, if this is the id of its request or its own. The session leaves out what it knows.
+    /// Emits a notice that a call no longer waits, if this is the id of its request or its own. The session drops a notice that changes nothing.
     pub(super) fn end<L>(&self, id: &str, builder: &mut ItemBuilder<'_, L>) -> bool {
         let Some(request) = self.0.get(hash(id)) else { return false };
         let notice = request.notice_of(WAITED, builder);

@@ -294,7 +294,7 @@ mod tests {
             (format!("```py\n{block}"), Some("a.py"), "diff", vec![format!("Some(\"a.py\") {change}")]),
             (format!("```py\nb.py\n{block}"), None, "diff-fenced", vec![format!("Some(\"b.py\") {change}")]),
             (format!("````c.py\n{block}\n{block}"), None, "", vec![format!("Some(\"c.py\") {change}"); 2]),
-            // Nothing says which file it is.
+            // Nothing identifies the file.
             (format!("```py\n{block}"), None, "diff", vec![]),
             // The block isn't complete.
             ("```\n<<<<<<< SEARCH\na\n=======\nb".to_owned(), Some("a.py"), "diff", vec![]),

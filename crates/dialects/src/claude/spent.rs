@@ -144,7 +144,7 @@ mod tests {
     fn a_process_that_counts_from_0_is_noticed() {
         let lower: [(_, _, &[_], _); 2] = [("a", 0.5, &[(1, 90)], 90), ("a", 0.2, &[(1, 30)], 30)];
         assert_eq!(costs(&lower), [Some(0.5), Some(0.2)]);
-        // More expensive than all before it, but a model has the tokens of this turn alone.
+        // More expensive than all before it, but one model has only this turn's tokens.
         let dearer: [(_, _, &[_], _); 2] = [("a", 0.5, &[(1, 90)], 90), ("a", 0.75, &[(2, 20), (1, 95)], 95)];
         assert_eq!(costs(&dearer), [Some(0.5), Some(0.75)]);
     }

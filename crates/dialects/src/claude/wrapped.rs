@@ -299,7 +299,7 @@ mod tests {
         let line = Record::from_line(format!(r#"{{"tool_result_meta":[{}]}}"#, rows.join(","))).unwrap();
         let is_denied = |number| denial(line.root(), Some(&Id::from(&*format!("t{number}")))).is_some();
         assert!(is_denied(0) && is_denied(MAX_ROWS - 1));
-        // However many results there are, each is searched for a short time.
+        // However many results there are, the search of each is short.
         assert!(!is_denied(MAX_ROWS) && !is_denied(9_999));
     }
 

@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn the_answer_is_the_last_reply_unless_one_is_declared() {
-        // Each reply: its text, and whether the agent declares it the answer, or a comment.
+        // Each reply: its text, and whether the agent marks it as the answer, or as a comment.
         for (replies, answer) in [
             (&[("a", false, false), ("b", false, false)][..], Some("b")),
             (&[("a", true, false), ("b", false, false)], Some("a")),

@@ -1,4 +1,4 @@
-//! Session files: what waits for later lines, and what happens at the limits.
+//! Session files: items that wait for later lines, and the limits.
 
 use super::*;
 use streamfmt_core::dialect::{Decoder, Input};
@@ -55,7 +55,7 @@ fn beyond_the_limits_of_waiting_items_all_of_them_are_emitted_in_order() {
     }
 }
 
-/// Decodes the next line. `parent`, `origin`: the call whose sub-agent wrote the file, and the session that the line is known to repeat.
+/// Decodes the next line. `parent`: the call whose sub-agent wrote the file. `origin`: the session that the line repeats, if known.
 fn decode(codex: &mut Codex, line: &str, parent: Option<&str>, origin: Option<&str>, out: &mut Vec<Event>) {
     let record = &Record::from_line(line.to_owned()).unwrap();
     let parent = parent.map(Id::from);
