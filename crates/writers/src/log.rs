@@ -415,7 +415,7 @@ mod tests {
         let layout = Layout { gap: 0, margin: 0, ..Layout::default() };
         let mut log = Log::new(Terminal::new(Look { layout, ..Look::default() }), ci);
         let mut out = String::new();
-        // A string takes everything.
+        // Writing to a string can't fail.
         let _ = log.node(&Node::from(entry), &mut out);
         let _ = log.end(&mut out);
         out
@@ -511,7 +511,7 @@ mod tests {
         assert_eq!(data("x\n::error::%0A"), "x%0A::error::%250A");
     }
 
-    /// A command of each kind that the log of some service knows.
+    /// A command of each kind that some service's log understands.
     const COMMANDS: [&str; 17] = [
         // GitHub, at the beginning of a row.
         "::error::x",
@@ -519,7 +519,7 @@ mod tests {
         "::stop-commands::x",
         "::group::x",
         "::set-output name=x::y",
-        // GitHub's older ones and those of Azure and TeamCity, anywhere.
+        // GitHub's older commands and those of Azure and TeamCity, anywhere.
         "##[error]x",
         "##[add-path]x",
         "##vso[task.setvariable variable=x]y",
@@ -608,7 +608,7 @@ mod tests {
                         "{ci:?} {:?} {:?}: {text:?}:\n{log}",
                         entry.kind, entry.view.mark
                     );
-                    // Of an annotation, no text is a property of its own.
+                    // No text may become a property of an annotation.
                     let annotation = log.strip_prefix("::warning ").or_else(|| log.strip_prefix("::error "));
                     let (properties, _) =
                         annotation.and_then(|text| text.split_once("::")).unwrap_or_default();

@@ -225,7 +225,7 @@ mod tests {
         assert!(summary(&[&"x".repeat(1 << 20)]).contains("left out here"));
     }
 
-    /// The summary of so many failed calls, each with a result of so many lines.
+    /// The summary of `count` failed calls, each with a result of `lines` lines.
     fn summary_of_failures(count: usize, lines: usize) -> String {
         let (mut writer, mut out) = (Summary::default(), String::new());
         for number in 0..count {
@@ -264,7 +264,7 @@ mod tests {
         assert!(out.contains("line 99") && !out.contains("lines more"), "{out}");
     }
 
-    /// What is left of a page without its code, in which nobody is mentioned.
+    /// A page without its code, where a mention has no effect.
     fn without_code(page: &str) -> String {
         let mut is_fenced = false;
         let rows = page.lines().filter(|row| {

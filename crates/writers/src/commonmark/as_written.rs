@@ -434,7 +434,7 @@ mod tests {
     use super::*;
     use crate::commonmark::read;
 
-    /// Returns what is shown of a source: its text, with the marks of what formats it.
+    /// Returns the visible text of a source, with the marks of its formatting.
     fn shown(source: &str) -> String {
         let mut out = String::new();
         read(source, |event| match event {
@@ -498,7 +498,7 @@ mod tests {
     fn each_cell_of_a_row_is_shown() {
         let source = "| a | `b | c` |\n|---|---|\n| `d \\| e` | f\\|g | h | `i` |\n| `j |\n";
         assert_eq!(shown(source), "a│`b | c`│`d | e`│f|g | h | `i`│`j││");
-        // Elsewhere, bars mean nothing.
+        // Elsewhere, bars are ordinary text.
         assert_eq!(shown("`a | b` | c\n\n    `d | e`"), "`a | b` | c¶`d | e`¶");
     }
 

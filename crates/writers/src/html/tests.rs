@@ -95,7 +95,7 @@ fn a_link_contains_no_other_and_its_inner_address_is_not_lost() {
 #[test]
 fn nested_elements_end_at_a_depth_and_each_that_begins_ends() {
     for (mark, tags) in [("- ", ["ul", "li"]), ("> - ", ["ul", "blockquote"])] {
-        // The text is searched for the marks of the deepest levels, too.
+        // The text is searched for the marks of the deepest levels as well.
         let page =
             page(&[entry_of(Kind::Reply, "r", &format!("{}innermost", mark.repeat(120 / mark.len())))]);
         let shown = between(&page, "<div class=\"md\">", "</div>");
@@ -228,7 +228,7 @@ fn no_text_of_the_stream_becomes_an_element() {
         assert!(!page.contains(element), "{element} in {page}");
     }
     assert!(page.contains("href=\"http://a.b/c.png\""));
-    // Folded content is text up to its end tag, which no text may contain; nor may it begin another.
+    // Folded content is text up to its end tag: no text may contain one, or begin another.
     let page = page.to_lowercase();
     assert_eq!((page.matches("<noscript").count(), page.matches("</noscript").count()), (1, 1));
 }

@@ -327,7 +327,7 @@ mod tests {
             cut in 0_usize..24,
         ) {
             prop_assert_eq!(words(&text), words_plainly(&text));
-            // Also with a text that resembles it.
+            // The same with a text that resembles it.
             let words = words_plainly(&text);
             let (start, end) = words.split_at(cut.min(words.len()));
             let alike = [&*start.concat(), &*other, &*end.concat()].concat();

@@ -439,7 +439,7 @@ fn absurd_markdown_is_written_verbatim() {
 
 // --- Laws
 
-/// Whether a character has power, of those that these tests have in their texts.
+/// Whether a character controls the output, among those in these tests.
 fn is_dangerous(ch: char) -> bool {
     ch.is_control() && !matches!(ch, '\n' | '\t') || ch == '\u{202e}'
 }
