@@ -213,7 +213,7 @@ fn a_call_may_change_several_files() {
         (NEW.to_owned(), "<call> patch b.rs new\n"),
         (GONE.to_owned(), "<call> patch c.rs deleted\n"),
         (MOVED.to_owned(), "<call> patch d.rs → e.rs\n"),
-        // The result has the changes.
+        // The changes are in the result.
         (format!("{DIFF},{NEW}"), "<call> patch 2 files (a.rs, b.rs)\n"),
         (format!("{GONE},{MOVED}"), "<call> patch 2 files\n  c.rs deleted\n  d.rs → e.rs\n"),
         (

@@ -392,7 +392,7 @@ fn results_of_changes_to_several_files() {
             "+3 −2\n  a.rs +2 −1 · final line feed removed\n  diff a.rs\n  @ 4 4\n  -old\n  +new\n  +x\n  b.rs new +1\n  \
              diff b.rs\n  +x\n  c.rs deleted −1\n  diff c.rs\n  -y\n  d.rs → e.rs\n",
         ),
-        // Only the names of files, which the call shows.
+        // Only the names of files, which the call shows already.
         (bare.to_owned(), done, "Hide\n"),
         (bare.to_owned(), &done.replace(r#""text":"""#, r#""text":"with a warning""#), "with a warning\n"),
         // The changes in the result take precedence.
