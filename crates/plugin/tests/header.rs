@@ -1,4 +1,4 @@
-//! `streamfmt_plugin.h` and the tables in Rust are the same: in C, in C++, and in every size, place and number.
+//! `streamfmt_plugin.h` and the tables in Rust agree in C and in C++: in every size, offset and constant.
 
 #![cfg(unix)]
 use std::fmt::Write;
@@ -9,7 +9,7 @@ use std::process::Command;
 
 use streamfmt_plugin::table::{self, SfHost, SfPlugin, SfStr};
 
-/// The size of a struct, and where its fields are.
+/// The size of a struct, and the offsets of its fields.
 macro_rules! layout {
     ($c:literal, $rust:ty: $($field:ident),+) => {
         (
@@ -20,7 +20,7 @@ macro_rules! layout {
     };
 }
 
-/// Each expression in C, and what it is in Rust.
+/// Each expression in C, with its value in Rust.
 fn expected() -> Vec<(String, i128)> {
     let layouts = [
         layout!("sf_str", SfStr: ptr, len),
@@ -60,7 +60,7 @@ fn the_header_is_what_the_tables_are_in_c_and_cpp() {
     let header =
         fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("include/streamfmt_plugin.h")).unwrap();
     assert!(header.contains(&format!("streamfmt_plugin_v{}(", table::MAJOR)));
-    // A field that only the header has would be behind the last, and make the size another; a code would be missing here.
+    // A field that only the header has would follow the last one and change the size; a code would be missing here.
     let is_code = |line: &&str| line.starts_with("#define SF_") && line.split_whitespace().count() > 2;
     let is_other = |line: &&str| !line.contains("SF_EXPORT") && !line.contains("SF_STR(");
     let codes = header.lines().filter(is_code).filter(is_other).count();
