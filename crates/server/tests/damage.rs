@@ -1,7 +1,7 @@
 //! Damaged databases: readable rows are saved, and losses are reported.
 
 #![cfg(unix)]
-#![expect(clippy::unwrap_used, reason = "what a test can't do fails it")]
+#![expect(clippy::unwrap_used, reason = "a failing test may panic")]
 
 use std::fmt::Write;
 use std::fs;

@@ -1,7 +1,7 @@
 //! The store: its versions, use by several processes, and damaged databases.
 
 #![cfg(unix)]
-#![expect(clippy::unwrap_used, reason = "what a test can't do fails it")]
+#![expect(clippy::unwrap_used, reason = "a failing test may panic")]
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,6 +1,6 @@
 //! The program as a whole: its arguments, exit codes and files.
 
-#![expect(clippy::unwrap_used, reason = "what a test can't do fails it")]
+#![expect(clippy::unwrap_used, reason = "a failing test may panic")]
 
 #[cfg(unix)]
 mod agent;
