@@ -153,7 +153,7 @@ pub fn native(data: &[u8]) {
         "{{\"type\":\"assistant\",\"message\":{{\"id\":\"m\",\"content\":[{{\"type\":\"tool_use\",\"id\":\"t\",\"name\":\"X\",\
          \"input\":{{\"hex\":\"{hex}\"}}}}]}},\"uuid\":\"u\"}}\n"
     );
-    let engine = NATIVE.apart();
+    let engine = NATIVE.with_own_journal();
     let text = format(&engine, std::iter::once(line.as_bytes()));
     assert!(!text.trim().is_empty() || data.get(1) == Some(&2), "nothing is lost, unless it is hidden");
     assert_harmless(&text);

@@ -48,7 +48,7 @@ fn engine(args: &Args, wanted: &AlsoArg, main: &Engine) -> Result<Engine, Proble
         .builder(&choice, main.files().clone())
         .writer(&wanted.to)
         .looks(terminal::looks_of_file(&wanted.to));
-    let built = builder.build().map(|engine| engine.beside(main));
+    let built = builder.build().map(|engine| engine.sharing_journal_with(main));
     built.map_err(|mut problems| {
         for problem in &mut problems.0 {
             if matches!(problem.choice, Some(RunChoice::Profile | RunChoice::Writer)) {

@@ -30,7 +30,7 @@ use crate::message::{print, reason};
 use crate::output::is_closed;
 use crate::plugin::PluginArgs;
 use crate::records::RecordsArgs;
-use crate::terminal::{self, LookOptions, When, WhenLive};
+use crate::terminal::{self, ColorWhen, LookOptions, WhenLive};
 use crate::theme::ThemeArgs;
 use crate::trust::TrustArgs;
 use crate::usage_error::{number, print_usage};
@@ -97,8 +97,8 @@ pub(crate) struct Args {
     pub(crate) theme: Option<String>,
 
     /// When to use colours
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t = When::Auto, help_heading = "How it looks")]
-    pub(crate) color: When,
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = ColorWhen::Auto, help_heading = "How it looks")]
+    pub(crate) color: ColorWhen,
 
     /// Show replies and calls while they are being written: on a terminal by repainting (auto), with --to json as
     /// updates (always)

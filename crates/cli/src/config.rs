@@ -249,7 +249,7 @@ fn paths(config: &Config) -> String {
     let mut text = String::new();
     for (layer, path, is_there) in config.looked_for() {
         let note = match config.project().filter(|_| *layer == SettingsLayer::Project) {
-            Some(project) => format!(" ({})", project.standing.name()),
+            Some(project) => format!(" ({})", project.status.name()),
             None if *is_there => String::new(),
             None => " (missing)".to_owned(),
         };

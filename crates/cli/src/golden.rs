@@ -15,7 +15,7 @@ use std::thread;
 use clap::Subcommand;
 use streamfmt::core::profile::glob;
 use streamfmt::golden::report::{ReportStyle, word};
-use streamfmt::golden::{Cell, Suite};
+use streamfmt::golden::{CaseVariant, Suite};
 
 pub(crate) use check::CheckArgs;
 
@@ -124,7 +124,7 @@ impl CellArgs {
         suite
     }
 
-    fn wants(&self, cell: &Cell) -> bool {
+    fn wants(&self, cell: &CaseVariant) -> bool {
         let any = |list: &[String], fits: &dyn Fn(&String) -> bool| list.is_empty() || list.iter().any(fits);
         let case = &cell.case.name;
         let own = case.rsplit('/').next().unwrap_or(case);

@@ -203,15 +203,15 @@ fn list(installed: &Installed, choice: &SettingsChoice) -> Result<u8, u8> {
     let mut row = |is_used: bool, cells: [String; 6]| {
         let [name, rest @ ..] = cells.map(|cell| one_line(&cell));
         let mark = if is_used { '*' } else { ' ' };
-        let [version, kind, home, by, about] = rest;
-        rows.push([format!("{mark} {name}"), version, kind, home, by, about]);
+        let [version, kind, origin, by, about] = rest;
+        rows.push([format!("{mark} {name}"), version, kind, origin, by, about]);
     };
     for plugin in installed.list(&Files::default()) {
-        let is_meant = installed.home(&plugin.name) == Some(plugin.home);
+        let is_meant = installed.origin(&plugin.name) == Some(plugin.origin);
         let used = engine
             .plugins()
             .iter()
-            .find(|active| active.home == Some(plugin.home) && active.pack.name == plugin.name);
+            .find(|active| active.origin == Some(plugin.origin) && active.pack.name == plugin.name);
         let kind = kind(plugin.manifest.as_ref().is_ok_and(Manifest::is_native));
         let (version, about) = match plugin.manifest {
             Err(message) => (None, format!("can't be loaded: {message}")),
@@ -219,18 +219,18 @@ fn list(installed: &Installed, choice: &SettingsChoice) -> Result<u8, u8> {
             Ok(manifest) => (manifest.version, manifest.about.unwrap_or_default()),
         };
         let by = used.map(|active| active.by.clone()).unwrap_or_default();
-        let home = plugin.home.name().to_owned();
-        row(used.is_some(), [plugin.name, version.unwrap_or_default(), kind, home, by, about]);
+        let origin = plugin.origin.name().to_owned();
+        row(used.is_some(), [plugin.name, version.unwrap_or_default(), kind, origin, by, about]);
     }
-    for active in engine.plugins().iter().filter(|active| active.home.is_none()) {
+    for active in engine.plugins().iter().filter(|active| active.origin.is_none()) {
         let pack = &active.pack;
         let manifest = pack.manifest().and_then(|text| Manifest::parse(text).ok()).unwrap_or_default();
         let about = manifest.about.unwrap_or_default();
         let version = manifest.version.unwrap_or_default();
-        let home = if active.layer == PluginLayer::Pack { "path" } else { active.layer.name() };
+        let origin = if active.layer == PluginLayer::Pack { "path" } else { active.layer.name() };
         row(
             true,
-            [pack.name.clone(), version, kind(pack.is_native()), home.to_owned(), active.by.clone(), about],
+            [pack.name.clone(), version, kind(pack.is_native()), origin.to_owned(), active.by.clone(), about],
         );
     }
     if let Some(project) = engine.config().project() {
@@ -241,7 +241,7 @@ fn list(installed: &Installed, choice: &SettingsChoice) -> Result<u8, u8> {
             } else {
                 String::new()
             };
-            let about = format!("{}, so it is not used (see: streamfmt trust)", project.standing.name());
+            let about = format!("{}, so it is not used (see: streamfmt trust)", project.status.name());
             row(false, [refusal.key.clone(), String::new(), String::new(), "project".to_owned(), by, about]);
         }
     }
@@ -277,8 +277,9 @@ fn show(installed: &Installed, folders: &Folders, name: &str) -> Result<u8, u8> 
         (examine(&files, folders, Path::new(name), false), None)
     } else {
         let pack = installed.find(&files, name).map_err(refuse)?;
-        let home = installed.home(name);
-        let listed = installed.list(&files).into_iter().find(|it| it.name == name && Some(it.home) == home);
+        let origin = installed.origin(name);
+        let listed =
+            installed.list(&files).into_iter().find(|it| it.name == name && Some(it.origin) == origin);
         (Examined::of(pack), listed)
     };
     if !examined.problems.is_empty() {
@@ -298,7 +299,7 @@ fn show(installed: &Installed, folders: &Folders, name: &str) -> Result<u8, u8> 
     put("kind", &kind(manifest.is_native() || manifest.name.is_empty() && examined.is_left_out));
     put("tools", &manifest.tools.join(", "));
     if let Some(listed) = &listed {
-        put("home", listed.home.name());
+        put("home", listed.origin.name());
         put("folder", &listed.folder.as_deref().map(|it| folders.shown(it)).unwrap_or_default());
         put("source", listed.source.as_deref().unwrap_or_default());
         put("sha256", listed.hash.as_deref().unwrap_or_default());

@@ -21,7 +21,7 @@ const NARROWEST: usize = 20;
 
 /// When to use colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum When {
+pub(crate) enum ColorWhen {
     #[default]
     Auto,
     Always,
@@ -45,7 +45,7 @@ pub(crate) enum WhenLive {
 pub(crate) struct LookOptions<'a> {
     /// The output format.
     pub(crate) to: Option<&'a str>,
-    pub(crate) color: When,
+    pub(crate) color: ColorWhen,
     pub(crate) width: Option<usize>,
     /// Whether a file is written instead of standard output.
     pub(crate) is_file: bool,
@@ -114,7 +114,7 @@ impl Environment<'_> {
     fn looks(&self, options: &LookOptions<'_>) -> Looks {
         Looks {
             color: self.wants_color(options).then(|| self.depth()),
-            force_color: options.color == When::Always,
+            force_color: options.color == ColorWhen::Always,
             width: self.width(options.width),
             is_width_fixed: options.width.is_some(),
             links: self.is_terminal && self.follows_links(),
@@ -141,13 +141,13 @@ impl Environment<'_> {
     fn wants_color(&self, options: &LookOptions<'_>) -> bool {
         let forced = self.get("CLICOLOR_FORCE").is_some_and(|value| value != "0");
         match options.color {
-            When::Always => true,
-            When::Never => false,
+            ColorWhen::Always => true,
+            ColorWhen::Never => false,
             // Whoever names the format has considered the destination.
-            When::Auto if options.to.and_then(writers::find).is_some_and(WriterRow::has_escapes) => true,
-            When::Auto if self.get("NO_COLOR").is_some() => false,
-            When::Auto if forced => true,
-            When::Auto => self.is_terminal && self.get("TERM").is_none_or(|term| term != "dumb"),
+            ColorWhen::Auto if options.to.and_then(writers::find).is_some_and(WriterRow::has_escapes) => true,
+            ColorWhen::Auto if self.get("NO_COLOR").is_some() => false,
+            ColorWhen::Auto if forced => true,
+            ColorWhen::Auto => self.is_terminal && self.get("TERM").is_none_or(|term| term != "dumb"),
         }
     }
 
@@ -226,9 +226,9 @@ mod tests {
     use super::*;
 
     const NONE: LookOptions<'_> =
-        LookOptions { to: None, color: When::Auto, width: None, is_file: false, reads_stdin: false };
-    const ALWAYS: LookOptions<'_> = LookOptions { color: When::Always, ..NONE };
-    const NEVER: LookOptions<'_> = LookOptions { color: When::Never, ..NONE };
+        LookOptions { to: None, color: ColorWhen::Auto, width: None, is_file: false, reads_stdin: false };
+    const ALWAYS: LookOptions<'_> = LookOptions { color: ColorWhen::Always, ..NONE };
+    const NEVER: LookOptions<'_> = LookOptions { color: ColorWhen::Never, ..NONE };
     const ANSI: LookOptions<'_> = LookOptions { to: Some("ansi"), ..NONE };
 
     fn width(width: usize) -> LookOptions<'static> {
@@ -251,7 +251,7 @@ mod tests {
             (NONE, false, &[], false),
             (ALWAYS, false, &[("NO_COLOR", "1")], true),
             (NEVER, true, &[("CLICOLOR_FORCE", "1")], false),
-            (LookOptions { color: When::Never, ..ANSI }, true, &[], false),
+            (LookOptions { color: ColorWhen::Never, ..ANSI }, true, &[], false),
             (ANSI, false, &[], true),
             (NONE, true, &[("NO_COLOR", "1")], false),
             (NONE, true, &[("NO_COLOR", "")], true),

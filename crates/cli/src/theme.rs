@@ -10,7 +10,7 @@ use streamfmt::{Background, Engine, Problem, Themes};
 use crate::exit_code::{OK, RUN_FAILED, USAGE};
 use crate::message::{one_line, print, print_problems};
 use crate::output::write_out;
-use crate::terminal::{LookOptions, When};
+use crate::terminal::{ColorWhen, LookOptions};
 use crate::usage_error::number;
 use crate::{folders, terminal};
 
@@ -45,8 +45,8 @@ enum ThemeCommand {
         names: Vec<String>,
 
         /// When to use colours
-        #[arg(long, value_name = "WHEN", value_enum, default_value_t = When::Auto)]
-        color: When,
+        #[arg(long, value_name = "WHEN", value_enum, default_value_t = ColorWhen::Auto)]
+        color: ColorWhen,
 
         /// Wrap lines at N columns
         #[arg(long, value_name = "N", value_parser = number, allow_negative_numbers = true)]
@@ -157,7 +157,7 @@ fn check(themes: &Themes, names: &[String]) -> Result<u8, u8> {
     Ok(if is_wrong { RUN_FAILED } else { OK })
 }
 
-fn preview(names: &[String], color: When, width: Option<usize>) -> Result<u8, u8> {
+fn preview(names: &[String], color: ColorWhen, width: Option<usize>) -> Result<u8, u8> {
     let mut looks = terminal::looks(&LookOptions { color, width, ..LookOptions::default() });
     if looks.color.is_none() {
         print("colours are off, so all themes look the same (use --color always)");

@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal, Write as _};
 use std::path::{Path, PathBuf};
 
 use streamfmt::settings::{Config, Project, Request};
-use streamfmt::{Closure, Folders, Problem, Problems, Standing, Trust};
+use streamfmt::{Closure, Folders, Problem, Problems, Trust, TrustStatus};
 
 use crate::exit_code::{OK, RUN_FAILED, USAGE};
 use crate::folders::folders;
@@ -88,7 +88,7 @@ impl TrustArgs {
     /// Shows a project, and trusts it on request.
     fn judge(&self, trust: &Trust, folders: &Folders, project: &Project) -> Result<u8, u8> {
         let closure = project.closure().map_err(refuse)?;
-        let standing = trust.standing(&closure).map_err(refuse)?;
+        let status = trust.status(&closure).map_err(refuse)?;
         let shown = one_line(&folders.shown(&closure.root));
         let mut text = String::new();
         if self.diff {
@@ -98,18 +98,18 @@ impl TrustArgs {
         } else {
             text.push_str(&described(&closure, project, &shown));
         }
-        let state = match standing {
-            Standing::Trusted => "trusted in its current state",
-            Standing::Unknown => "not trusted yet",
-            Standing::Changed => "changed since it was trusted (--diff shows how)",
-            Standing::Denied => "denied",
+        let state = match status {
+            TrustStatus::Trusted => "trusted in its current state",
+            TrustStatus::Unknown => "not trusted yet",
+            TrustStatus::Changed => "changed since it was trusted (--diff shows how)",
+            TrustStatus::Denied => "denied",
         };
         // The message covers everything that is trusted together.
-        if standing == Standing::Trusted || !self.yes {
+        if status == TrustStatus::Trusted || !self.yes {
             text.push_str(state);
         }
         say(text.trim_end())?;
-        if standing == Standing::Trusted {
+        if status == TrustStatus::Trusted {
             return Ok(OK);
         }
         print_problems(&Problems(project.problems.clone()));

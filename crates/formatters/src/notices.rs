@@ -338,7 +338,7 @@ fn open_calls(context: ItemContext<'_>) -> Option<Text> {
 
 /// Returns the view of a call.
 fn call_view(call: ItemContext<'_>) -> Option<View> {
-    calls::view(call, tools::form(call.item.tool_kind).0)
+    calls::view(call, tools::functions_of(call.item.tool_kind).0)
 }
 
 /// Returns the changes of calls without a result. With `whole`, a call leaves its changes to its result, which didn't come.

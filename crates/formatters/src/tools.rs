@@ -18,7 +18,7 @@ use crate::results::{self, FormatResult, ResultContext, holds, is_refusal, show_
 use crate::sentence::in_words;
 
 /// Returns the functions that format the calls and results of a kind of tool; for an unknown one, those of unknown tools.
-pub(super) fn form(tool_kind: Option<ToolKind>) -> (FormatCall, FormatResult) {
+pub(super) fn functions_of(tool_kind: Option<ToolKind>) -> (FormatCall, FormatResult) {
     match tool_kind.unwrap_or(ToolKind::Other) {
         ToolKind::Run => (calls::run, results::run),
         ToolKind::Watch => (calls::run, results::note),

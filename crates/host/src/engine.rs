@@ -109,7 +109,7 @@ impl Engine {
     }
 
     pub(crate) fn setup_with(&self, plugins: &Rc<Plugins>) -> Setup {
-        let (profile, output, settle) = self.parts(plugins);
+        let (profile, output, settle) = self.output(plugins);
         Setup { profile, output, settle, ..self.watch_with(plugins, Vec::new()) }
     }
 
@@ -189,7 +189,7 @@ impl Engine {
     /// let html = Arc::new(Mutex::new(String::new()));
     /// let sink = Arc::clone(&html);
     /// let mut setup = log.setup();
-    /// setup.also.push(page.beside(&log).sink(move |text| match sink.lock() {
+    /// setup.also.push(page.sharing_journal_with(&log).sink(move |text| match sink.lock() {
     ///     Ok(mut html) => {
     ///         html.push_str(text);
     ///         ControlFlow::Continue(())
@@ -208,7 +208,7 @@ impl Engine {
     /// # Panics
     /// Like [`Self::setup`]: a sink with plugins in Lua panics if it is used or dropped on another thread than this.
     pub fn sink(&self, take: impl FnMut(&str) -> ControlFlow<()> + Send + 'static) -> Sink {
-        let (profile, output, settle) = self.parts(&self.load_plugins());
+        let (profile, output, settle) = self.output(&self.load_plugins());
         Sink { profile, output, settle, take: Box::new(take), take_head: None }
     }
 
@@ -217,24 +217,24 @@ impl Engine {
     /// # Panics
     /// Like [`Self::sink`].
     pub fn summary(&self, take: impl FnMut(&str) -> ControlFlow<()> + Send + 'static) -> Sink {
-        let mut engine = Self { by_stream: Arc::default(), ..self.apart() };
+        let mut engine = Self { by_stream: Arc::default(), ..self.with_own_journal() };
         let profile = &mut engine.chosen.settings.profile;
         let limits = Limits::default().with(LimitName::ErrorLines, 40);
         *profile =
             Profile { limits, redaction: std::mem::take(&mut profile.redaction), ..Profile::default() };
         let plugins = engine.load_plugins();
-        let (profile, _, settle) = engine.parts(&plugins);
+        let (profile, _, settle) = engine.output(&plugins);
         let formatters = engine.formatters_of(&plugins);
         let output = Output::Entries { formatters, writer: Box::new(Summary::default()) };
         Sink { profile, output, settle, take: Box::new(take), take_head: None }
     }
 
     /// The profile, output and switches of a pipeline or sink.
-    fn parts(&self, plugins: &Rc<Plugins>) -> (Profile, Output, Option<Settle>) {
+    fn output(&self, plugins: &Rc<Plugins>) -> (Profile, Output, Option<Settle>) {
         let mut profile = self.chosen.settings.profile.clone();
         plugins.redact(&mut profile.redaction);
         let formatters = self.formatters_of(plugins);
-        let output = match self.made() {
+        let output = match self.built_in_writer() {
             None => Output::Items { formatters, writer: None },
             Some(mut writer) => {
                 if writer.items().is_some() {
@@ -242,7 +242,7 @@ impl Engine {
                 } else if self.emits_updates {
                     Output::Updates { formatters }
                 } else {
-                    Output::Entries { formatters, writer: self.over(writer, plugins) }
+                    Output::Entries { formatters, writer: self.with_plugin_writer(writer, plugins) }
                 }
             }
         };
@@ -250,7 +250,7 @@ impl Engine {
     }
 
     /// The output format's own writer, without a plugin's. Returns `None` if the output is the items themselves.
-    fn made(&self) -> Option<Box<dyn Writer>> {
+    fn built_in_writer(&self) -> Option<Box<dyn Writer>> {
         let format = Format {
             layout: &self.chosen.settings.profile.layout,
             markdown: self.chosen.settings.markdown,
@@ -263,9 +263,9 @@ impl Engine {
     }
 
     /// The chosen writer: an added one, or a plugin's on top of `base`. Returns `base` if none was chosen.
-    fn over(&self, base: Box<dyn Writer>, plugins: &Rc<Plugins>) -> Box<dyn Writer> {
+    fn with_plugin_writer(&self, base: Box<dyn Writer>, plugins: &Rc<Plugins>) -> Box<dyn Writer> {
         let Some(chosen) = &self.chosen.writer else { return base };
-        let writer = match (self.additions.writer(&chosen.name), self.made()) {
+        let writer = match (self.additions.writer(&chosen.name), self.built_in_writer()) {
             (Some(added), _) => added,
             (None, Some(scratch)) => plugins.writer(&chosen.name, base, scratch),
             (None, None) => return base,
@@ -288,7 +288,7 @@ impl Engine {
                     Some(true) => {
                         let by_stream = Arc::default();
                         let engine = Self { chosen: chosen.clone(), by_stream, ..engine.clone() };
-                        let (profile, output, _) = engine.parts(&engine.load_plugins());
+                        let (profile, output, _) = engine.output(&engine.load_plugins());
                         return Settled::Use(Box::new((profile, output)));
                     }
                     Some(false) => {}
@@ -338,14 +338,14 @@ impl Engine {
 
     /// The same choices with a separate journal.
     #[must_use]
-    pub fn apart(&self) -> Self {
+    pub fn with_own_journal(&self) -> Self {
         self.with_journal(Journal::default())
     }
 
     /// The same choices for a further output of the input of `main`. Failures of plugins go to the journal of `main`, once for
     /// all outputs.
     #[must_use]
-    pub fn beside(&self, main: &Self) -> Self {
+    pub fn sharing_journal_with(&self, main: &Self) -> Self {
         let heard = main.chosen.plugins.iter().map(|active| active.pack.name.clone()).collect();
         let journal = main.journal.beside(heard);
         journal.merge(&self.journal);
@@ -377,7 +377,7 @@ impl Engine {
     /// The same choices without plugins, with a separate journal.
     #[must_use]
     pub fn without_plugins(&self) -> Self {
-        let mut engine = self.apart();
+        let mut engine = self.with_own_journal();
         let others = Arc::make_mut(&mut engine.by_stream).iter_mut().map(|(_, chosen)| chosen);
         others.chain([&mut engine.chosen]).for_each(|chosen| chosen.plugins.clear());
         engine

@@ -49,7 +49,7 @@ mod places;
 mod run;
 mod witness;
 
-pub use case::{Case, Cell};
+pub use case::{Case, CaseVariant};
 pub use check::{CheckSummary, Checker};
 pub use choices::CaseChoices;
 pub use diff::Diff;

@@ -28,10 +28,10 @@ use crate::trust::disk;
 use lock::{Lock, Locked};
 use tree::PluginTree;
 
-/// The home of a plugin that is chosen by name, in the order of precedence.
+/// The origin of a plugin that is chosen by name, in the order of precedence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
-pub enum Home {
+pub enum PluginOrigin {
     /// The user's own folder.
     Own,
     /// It was installed.
@@ -40,7 +40,7 @@ pub enum Home {
     BuiltIn,
 }
 
-impl Home {
+impl PluginOrigin {
     const ALL: [Self; 3] = [Self::Own, Self::Installed, Self::BuiltIn];
 
     /// Its name: `own`, `installed` or `built-in`.
@@ -54,8 +54,8 @@ impl Home {
 pub struct Listed {
     /// Its name.
     pub name: String,
-    /// Its home.
-    pub home: Home,
+    /// Its origin.
+    pub origin: PluginOrigin,
     /// Its folder, or its one file, if it has one.
     pub folder: Option<PathBuf>,
     /// The source that it was installed from.
@@ -99,8 +99,8 @@ impl Installed {
     /// Loads the plugin `name`. The error has a suggestion for a misspelled name.
     pub fn find(&self, files: &Files, name: &str) -> Result<Pack, Problem> {
         let broken = |message: String| Problem::of(ProblemKind::Plugin, name, message);
-        let home = self.home(name).ok_or_else(|| self.unknown(name))?;
-        let pack = self.read(files, home, name).map_err(broken)?;
+        let origin = self.origin(name).ok_or_else(|| self.unknown(name))?;
+        let pack = self.read(files, origin, name).map_err(broken)?;
         if pack.name == name {
             Ok(pack)
         } else {
@@ -108,11 +108,11 @@ impl Installed {
         }
     }
 
-    fn read(&self, files: &Files, home: Home, name: &str) -> Result<Pack, String> {
-        let folder = self.folder(home, name).unwrap_or_default();
-        match home {
-            Home::Own => Pack::read(files, &folder),
-            Home::Installed => {
+    fn read(&self, files: &Files, origin: PluginOrigin, name: &str) -> Result<Pack, String> {
+        let folder = self.folder(origin, name).unwrap_or_default();
+        match origin {
+            PluginOrigin::Own => Pack::read(files, &folder),
+            PluginOrigin::Installed => {
                 let tree = self.intact(files, name)?;
                 let pack = match tree.native_manifest() {
                     Some(_) => tree.native_pack(&folder)?,
@@ -120,7 +120,7 @@ impl Installed {
                 };
                 Ok(pack.at(folder))
             }
-            Home::BuiltIn => PluginTree::built_in(name).unwrap_or_default().pack(),
+            PluginOrigin::BuiltIn => PluginTree::built_in(name).unwrap_or_default().pack(),
         }
     }
 
@@ -128,25 +128,25 @@ impl Installed {
     pub fn list(&self, files: &Files) -> Vec<Listed> {
         let mut listed = Vec::new();
         let locked = self.data.as_deref().and_then(|data| Lock::read(data).ok()).unwrap_or_default();
-        for home in Home::ALL {
-            for name in self.names(home) {
+        for origin in PluginOrigin::ALL {
+            for name in self.names(origin) {
                 let manifest_of = |pack: Pack| match pack.manifest() {
                     Some(text) => Manifest::parse(text).map_err(|problems| problems.to_string()),
                     None => Ok(Manifest { name: pack.name, ..Manifest::default() }),
                 };
-                let manifest = self.read(files, home, &name).and_then(manifest_of);
-                let entry = locked.plugin.get(&name).filter(|_| home == Home::Installed);
+                let manifest = self.read(files, origin, &name).and_then(manifest_of);
+                let entry = locked.plugin.get(&name).filter(|_| origin == PluginOrigin::Installed);
                 listed.push(Listed {
-                    folder: self.folder(home, &name),
+                    folder: self.folder(origin, &name),
                     source: entry.map(|entry| entry.source.clone()),
                     hash: entry.map(|entry| entry.hash.clone()),
                     name,
-                    home,
+                    origin,
                     manifest,
                 });
             }
         }
-        listed.sort_by(|a, b| (&a.name, a.home).cmp(&(&b.name, b.home)));
+        listed.sort_by(|a, b| (&a.name, a.origin).cmp(&(&b.name, b.origin)));
         listed
     }
 
@@ -195,10 +195,10 @@ impl Installed {
 
     /// Removes an installed plugin.
     pub fn remove(&self, name: &str) -> Result<(), Problem> {
-        match self.home(name) {
-            _ if self.has(Home::Installed, name) => self.uninstall(name),
-            Some(Home::Own) => {
-                let folder = self.folder(Home::Own, name).unwrap_or_default();
+        match self.origin(name) {
+            _ if self.has(PluginOrigin::Installed, name) => self.uninstall(name),
+            Some(PluginOrigin::Own) => {
+                let folder = self.folder(PluginOrigin::Own, name).unwrap_or_default();
                 let message = format!("this is your own plugin: remove {} yourself", folder.display());
                 Err(Problem::of(ProblemKind::NotAllowed, name, message))
             }
@@ -216,25 +216,25 @@ impl Installed {
             let message = "no folder for your plugins: the home directory is unknown";
             Problem::of(ProblemKind::Unwritable, name, message)
         };
-        let target = self.folder(Home::Own, name).ok_or_else(no_folder)?;
+        let target = self.folder(PluginOrigin::Own, name).ok_or_else(no_folder)?;
         if target.exists() {
             let message = format!("already copied to {}", target.display());
             return Err(Problem::of(ProblemKind::Taken, name, message));
         }
-        let home = self.home(name).ok_or_else(|| self.unknown(name))?;
-        if home == Home::Installed
+        let origin = self.origin(name).ok_or_else(|| self.unknown(name))?;
+        if origin == PluginOrigin::Installed
             && self.intact(&Files::default(), name).is_ok_and(|tree| tree.native_manifest().is_some())
         {
             let message = "a native plugin can't be forked: change its source and add it again";
             return Err(Problem::of(ProblemKind::NotAllowed, name, message));
         }
-        let tree = match home {
-            Home::BuiltIn => PluginTree::built_in(name).unwrap_or_default(),
-            _ => PluginTree::read(&Files::default(), &self.folder(home, name).unwrap_or_default())
+        let tree = match origin {
+            PluginOrigin::BuiltIn => PluginTree::built_in(name).unwrap_or_default(),
+            _ => PluginTree::read(&Files::default(), &self.folder(origin, name).unwrap_or_default())
                 .map_err(|message| Problem::of(ProblemKind::Unreadable, name, message))?,
         };
         tree.write(&target).map_err(unwritable(&target))?;
-        if home == Home::Installed {
+        if origin == PluginOrigin::Installed {
             self.uninstall(name)?;
         }
         Ok(target)
@@ -269,52 +269,53 @@ impl Installed {
         }
     }
 
-    /// The home of the plugin `name`.
-    pub fn home(&self, name: &str) -> Option<Home> {
-        Home::ALL.into_iter().find(|home| self.has(*home, name))
+    /// The origin of the plugin `name`.
+    pub fn origin(&self, name: &str) -> Option<PluginOrigin> {
+        PluginOrigin::ALL.into_iter().find(|origin| self.has(*origin, name))
     }
 
-    /// Whether a home has the plugin `name`.
-    fn has(&self, home: Home, name: &str) -> bool {
-        let is_there = |folder: PathBuf| match home {
-            Home::Own => folder.is_file() || folder.join(manifest::FILE).is_file(),
-            Home::Installed | Home::BuiltIn => folder.is_dir(),
+    /// Whether this origin has the plugin `name`.
+    fn has(&self, origin: PluginOrigin, name: &str) -> bool {
+        let is_there = |folder: PathBuf| match origin {
+            PluginOrigin::Own => folder.is_file() || folder.join(manifest::FILE).is_file(),
+            PluginOrigin::Installed | PluginOrigin::BuiltIn => folder.is_dir(),
         };
-        let is_built_in = || home == Home::BuiltIn && BUILT_IN.iter().any(|(known, _)| *known == name);
-        manifest::is_name(name) && self.folder(home, name).map_or_else(is_built_in, is_there)
+        let is_built_in =
+            || origin == PluginOrigin::BuiltIn && BUILT_IN.iter().any(|(known, _)| *known == name);
+        manifest::is_name(name) && self.folder(origin, name).map_or_else(is_built_in, is_there)
     }
 
-    /// The folder that contains a home's plugins, if they are on disk.
-    fn root(&self, home: Home) -> Option<PathBuf> {
-        match home {
-            Home::Own => self.own.clone(),
-            Home::Installed => Some(self.data.as_ref()?.join("plugins")),
-            Home::BuiltIn => None,
+    /// The folder that contains an origin's plugins, if they are on disk.
+    fn root(&self, origin: PluginOrigin) -> Option<PathBuf> {
+        match origin {
+            PluginOrigin::Own => self.own.clone(),
+            PluginOrigin::Installed => Some(self.data.as_ref()?.join("plugins")),
+            PluginOrigin::BuiltIn => None,
         }
     }
 
     /// The path of a plugin: its folder, or its only file.
-    fn folder(&self, home: Home, name: &str) -> Option<PathBuf> {
-        let folder = self.root(home)?.join(name);
-        if home != Home::Own || folder.join(manifest::FILE).is_file() {
+    fn folder(&self, origin: PluginOrigin, name: &str) -> Option<PathBuf> {
+        let folder = self.root(origin)?.join(name);
+        if origin != PluginOrigin::Own || folder.join(manifest::FILE).is_file() {
             return Some(folder);
         }
         let scripts = ["lua", "luau"].map(|end| folder.with_file_name(format!("{name}.{end}")));
         Some(scripts.into_iter().find(|script| script.is_file()).unwrap_or(folder))
     }
 
-    /// The names of the plugins of one home.
-    fn names(&self, home: Home) -> Vec<String> {
-        if home == Home::BuiltIn {
+    /// The names of the plugins of one origin.
+    fn names(&self, origin: PluginOrigin) -> Vec<String> {
+        if origin == PluginOrigin::BuiltIn {
             return BUILT_IN.iter().map(|(name, _)| (*name).to_owned()).collect();
         }
-        let folder = self.root(home);
+        let folder = self.root(origin);
         let entries =
             folder.into_iter().flat_map(|folder| fs::read_dir(folder).into_iter().flatten()).flatten();
         let mut names: Vec<String> = entries
             .filter_map(|entry| {
                 let path = entry.path();
-                let is_script = home == Home::Own && is_source(&path);
+                let is_script = origin == PluginOrigin::Own && is_source(&path);
                 let name = if is_script { path.file_stem() } else { path.file_name() };
                 Some(name?.to_str()?.to_owned()).filter(|_| is_script || path.is_dir())
             })
@@ -327,7 +328,8 @@ impl Installed {
 
     /// The names of all plugins, each once, sorted.
     pub(crate) fn all_names(&self) -> Vec<String> {
-        let mut names: Vec<String> = Home::ALL.into_iter().flat_map(|home| self.names(home)).collect();
+        let mut names: Vec<String> =
+            PluginOrigin::ALL.into_iter().flat_map(|origin| self.names(origin)).collect();
         names.sort();
         names.dedup();
         names

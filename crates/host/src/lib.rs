@@ -153,7 +153,7 @@ pub mod writer {
 }
 pub use text_end::Tail;
 pub use tools::rule::ToolRule;
-pub use trust::{Closure, Standing, Trust};
+pub use trust::{Closure, Trust, TrustStatus};
 pub use writers::{Background, Looks};
 
 /// The page for embedders, whose examples are run as tests.

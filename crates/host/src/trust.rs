@@ -1,7 +1,7 @@
 //! Trust in projects: the files of a repository take effect only after the user approved them.
 //!
 //! ```text
-//! files of a project ─▶ Closure (names, bytes, hash) ─▶ Trust (records) ─▶ Standing
+//! files of a project ─▶ Closure (names, bytes, hash) ─▶ Trust (records) ─▶ TrustStatus
 //!                                                                  │
 //!                              allowance: the settings that an untrusted project may use
 //! ```
@@ -119,7 +119,7 @@ pub(crate) fn hash_of<'a>(files: impl Iterator<Item = (&'a str, &'a [u8])>) -> S
 
 /// The trust in a project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum TrustStatus {
     /// The user trusts exactly these files.
     Trusted,
     /// There is no record of it.
@@ -130,7 +130,7 @@ pub enum Standing {
     Denied,
 }
 
-impl Standing {
+impl TrustStatus {
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
@@ -170,14 +170,14 @@ impl Trust {
     }
 
     /// The trust in a project. An unreliable record is a problem, and counts as missing.
-    pub fn standing(&self, closure: &Closure) -> Result<Standing, Problem> {
+    pub fn status(&self, closure: &Closure) -> Result<TrustStatus, Problem> {
         let entry = self.entry(&closure.root)?;
         Ok(match entry.map(|entry| entry.files) {
-            Some(None) => Standing::Denied,
-            _ if self.hashes.contains(&closure.hash()) => Standing::Trusted,
-            Some(Some(files)) if files == closure.files => Standing::Trusted,
-            Some(Some(_)) => Standing::Changed,
-            None => Standing::Unknown,
+            Some(None) => TrustStatus::Denied,
+            _ if self.hashes.contains(&closure.hash()) => TrustStatus::Trusted,
+            Some(Some(files)) if files == closure.files => TrustStatus::Trusted,
+            Some(Some(_)) => TrustStatus::Changed,
+            None => TrustStatus::Unknown,
         })
     }
 

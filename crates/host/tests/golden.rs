@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use streamfmt::Engine;
-use streamfmt::golden::{self, Cell, Suite};
+use streamfmt::golden::{self, CaseVariant, Suite};
 
 fn main() -> ExitCode {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -19,8 +19,8 @@ fn main() -> ExitCode {
     golden::main_of(&suite)
 }
 
-/// Whether a cell works without plugins: it names none, and its profile is built in or readable.
-fn needs_no_plugin(cell: &Cell) -> bool {
+/// Whether a variant works without plugins: it names none, and its profile is built in or readable.
+fn needs_no_plugin(cell: &CaseVariant) -> bool {
     let choices = &cell.case.choices;
     let is_fine =
         || Engine::builder().profile(&cell.profile).writer(&cell.writer).strict(true).build().is_ok();

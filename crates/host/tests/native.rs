@@ -47,7 +47,7 @@ fn what_was_checked_is_loaded_though_another_file_lies_there_by_then() {
     assert_eq!(said(&engine), "checked 1.1");
     assert_eq!(said(&self::engine(&checked)), "other 1.1");
     fs::remove_file(&checked).unwrap();
-    assert_eq!(said(&engine.apart()), "checked 2.1");
+    assert_eq!(said(&engine.with_own_journal()), "checked 2.1");
 }
 
 #[test]

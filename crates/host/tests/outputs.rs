@@ -44,7 +44,7 @@ fn engine(writer: &str, profile: &str) -> Engine {
 }
 
 fn alone<'a>(engine: &Engine, pieces: impl IntoIterator<Item = &'a [u8]>) -> (String, Report) {
-    let engine = engine.apart();
+    let engine = engine.with_own_journal();
     let (mut pipeline, mut text) = (Pipeline::new(engine.setup()), String::new());
     pieces.into_iter().for_each(|piece| pipeline.push(piece, &mut text).unwrap());
     pipeline.finish(&mut text).unwrap();
@@ -53,13 +53,13 @@ fn alone<'a>(engine: &Engine, pieces: impl IntoIterator<Item = &'a [u8]>) -> (St
 
 /// A pipeline with these outputs, the first as the main one, and the texts of the others.
 fn together(engines: &[&Engine]) -> (Pipeline, Vec<Page>) {
-    let main = engines[0].apart();
+    let main = engines[0].with_own_journal();
     let mut setup = main.setup();
     let pages: Vec<Page> = engines[1..].iter().map(|_| Page::default()).collect();
     setup.also = engines[1..]
         .iter()
         .zip(&pages)
-        .map(|(engine, page)| engine.apart().beside(&main).sink(page.take()))
+        .map(|(engine, page)| engine.with_own_journal().sharing_journal_with(&main).sink(page.take()))
         .collect();
     (Pipeline::new(setup), pages)
 }
@@ -303,10 +303,12 @@ fn what_plugins_do_wrong_is_told_once_for_all_outputs() {
         let (text, html) = (scripted("text"), scripted("html"));
         assert_alike(&[&text, &html, &text], &bytes, "a plugin that fails");
         let told = |others: &[&Engine]| {
-            let main = text.apart();
+            let main = text.with_own_journal();
             let mut setup = main.setup();
-            setup.also =
-                others.iter().map(|it| it.beside(&main).sink(|_| ControlFlow::Continue(()))).collect();
+            setup.also = others
+                .iter()
+                .map(|it| it.sharing_journal_with(&main).sink(|_| ControlFlow::Continue(())))
+                .collect();
             let mut pipeline = Pipeline::new(setup);
             pipeline.push(&bytes, &mut String::new()).unwrap();
             pipeline.finish(&mut String::new()).unwrap();

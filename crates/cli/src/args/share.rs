@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::Args;
-use crate::terminal::{When, WhenLive};
+use crate::terminal::{ColorWhen, WhenLive};
 
 /// `streamfmt share`
 #[derive(Debug, clap::Args)]
@@ -33,7 +33,7 @@ impl ShareArgs {
             &self.args;
         let given = [
             (to.is_some(), "--to"),
-            (*color != When::Auto, "--color"),
+            (*color != ColorWhen::Auto, "--color"),
             (*live != WhenLive::Auto, "--live"),
             (width.is_some(), "--width"),
             (*ascii, "--ascii"),

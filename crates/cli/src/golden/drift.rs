@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use streamfmt::Engine;
-use streamfmt::golden::drift::{Baseline, Drift as Finder, DriftFound, DriftGroup, What, dialect_of};
+use streamfmt::golden::drift::{Baseline, Drift as Finder, DriftFound, DriftGroup, DriftSubject, dialect_of};
 use streamfmt::histories::is_named_as_session;
 use streamfmt::json::pretty;
 use streamfmt::unpack::{UnpackedReader, beginning_of};
@@ -189,14 +189,14 @@ fn print_text(
 ) -> std::fmt::Result {
     let folder = common_folder(news);
     for (is_unknown, what, heading) in [
-        (true, What::Type, "line types that are unknown"),
-        (true, What::Subtype, "subtypes that are unknown"),
-        (true, What::Field, "fields that are unknown"),
-        (false, What::Type, "line types that are known and not shown"),
-        (false, What::Subtype, "subtypes that are known and not shown"),
-        (false, What::Block, "blocks that are not shown"),
-        (false, What::Tool, "tools without a formatter of their own"),
-        (false, What::Field, "fields that are known or ignored, and not shown"),
+        (true, DriftSubject::Type, "line types that are unknown"),
+        (true, DriftSubject::Subtype, "subtypes that are unknown"),
+        (true, DriftSubject::Field, "fields that are unknown"),
+        (false, DriftSubject::Type, "line types that are known and not shown"),
+        (false, DriftSubject::Subtype, "subtypes that are known and not shown"),
+        (false, DriftSubject::Block, "blocks that are not shown"),
+        (false, DriftSubject::Tool, "tools without a formatter of their own"),
+        (false, DriftSubject::Field, "fields that are known or ignored, and not shown"),
     ] {
         let is_listed = |one: &&&DriftFound| one.what == what && one.is_unknown == is_unknown;
         let found: Vec<&DriftFound> = news.iter().filter(is_listed).copied().collect();

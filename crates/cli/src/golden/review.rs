@@ -11,7 +11,7 @@ use std::io::{self, IsTerminal};
 
 use streamfmt::golden::diff::DiffForm;
 use streamfmt::golden::report::{ReportKind, ReportStyle, is_cut};
-use streamfmt::golden::{Cell, CheckReport, CheckSummary, Checker, Outcome, State};
+use streamfmt::golden::{CaseVariant, CheckReport, CheckSummary, Checker, Outcome, State};
 
 use self::keys::Keys;
 use super::{CellArgs, NOTHING_RAN, StdoutPage, bless_command, is_ci, style, threads};
@@ -58,7 +58,7 @@ impl ReviewArgs {
         let suite = self.wanted.suite();
         let style = style(self.diff, bless_command(&self.wanted.paths));
         let mut summary = CheckSummary::of(&suite, is_ci(), false);
-        let mut open: Vec<(&Cell, Outcome)> = Vec::new();
+        let mut open: Vec<(&CaseVariant, Outcome)> = Vec::new();
         let mut index = 0;
         Checker::default().native(self.wanted.native).check_all(&suite.cells, threads(None), |_, outcome| {
             summary.add(outcome.state());
@@ -103,7 +103,7 @@ impl ReviewArgs {
 }
 
 /// Asks about each difference until all are decided, or the user has had enough.
-fn ask_all(open: &[(&Cell, Outcome)], mut style: ReportStyle) -> Result<Tally, u8> {
+fn ask_all(open: &[(&CaseVariant, Outcome)], mut style: ReportStyle) -> Result<Tally, u8> {
     let mut keys = Keys::open().map_err(|error| {
         print(&format!("can't read keys from the terminal: {error}"));
         OUTPUT
@@ -166,7 +166,7 @@ fn ask(
     keys: &mut Keys,
     style: &mut ReportStyle,
     head: &str,
-    (cell, outcome): (&Cell, &Outcome),
+    (cell, outcome): (&CaseVariant, &Outcome),
     refusal: Option<&str>,
 ) -> Option<(Decision, bool)> {
     let expect = &cell.case.choices.expect;

@@ -72,7 +72,7 @@ pub(crate) fn run(mut options: RunArgs) -> Result<u8, u8> {
         OUTPUT
     };
     let mut signals = Signals::beside_a_run().map_err(|error| fail(&error))?;
-    let recorder_engine = engine.apart();
+    let recorder_engine = engine.with_own_journal();
     // A run that ends well has nothing to report there.
     let is_quiet = engine.choice().profile.name == "quiet";
     let engines = RunEngines { main: Rc::new(engine), also: &also };

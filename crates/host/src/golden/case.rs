@@ -29,7 +29,7 @@ pub struct Case {
 
 /// A case with one profile and one writer.
 #[derive(Clone, Debug)]
-pub struct Cell {
+pub struct CaseVariant {
     /// `<case>/<profile>.<writer>`, which is unique.
     pub name: String,
     /// The case.
@@ -44,7 +44,7 @@ pub struct Cell {
     pub file: PathBuf,
 }
 
-impl Cell {
+impl CaseVariant {
     /// The row of the output format, or `None` for a plugin's.
     pub(super) fn row(&self) -> Option<&'static WriterRow> {
         writers::find(&self.writer)

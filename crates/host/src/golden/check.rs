@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
-use super::case::Cell;
+use super::case::CaseVariant;
 use super::choices::CaseChoices;
 use super::engines::Engines;
 use super::faults;
@@ -98,7 +98,7 @@ impl CheckSummary {
     }
 }
 
-impl Cell {
+impl CaseVariant {
     /// Formats the input, compares the output, and verifies the laws.
     pub fn check(&self) -> Outcome {
         Checker::default().check(self)
@@ -120,7 +120,7 @@ impl Checker {
     }
 
     /// Formats the input of a cell, compares the output, and verifies the laws.
-    pub fn check(&self, cell: &Cell) -> Outcome {
+    pub fn check(&self, cell: &CaseVariant) -> Outcome {
         let case = &cell.case;
         let choices = &case.choices;
         let skipped = choices.skip.clone().or_else(|| self.engines.left_out(&choices.formatting));
@@ -167,7 +167,12 @@ impl Checker {
     }
 
     /// Checks cells on this many threads, 256 at most. Passes the outcomes to `each` in order, until it returns false.
-    pub fn check_all(&self, cells: &[Cell], threads: usize, mut each: impl FnMut(&Cell, Outcome) -> bool) {
+    pub fn check_all(
+        &self,
+        cells: &[CaseVariant],
+        threads: usize,
+        mut each: impl FnMut(&CaseVariant, Outcome) -> bool,
+    ) {
         let threads = threads.clamp(1, MOST_THREADS.min(cells.len().max(1)));
         let next = AtomicUsize::new(0);
         let (send, receive) = mpsc::sync_channel::<(usize, Outcome)>(threads * 16);
@@ -202,7 +207,7 @@ impl Checker {
 }
 
 /// The outcome of a cell whose setup has these problems.
-fn located(problems: &[Problem], cell: &Cell) -> Outcome {
+fn located(problems: &[Problem], cell: &CaseVariant) -> Outcome {
     Outcome::wrong(problems.iter().map(|problem| cell.case.choices.places.locate(problem, cell)))
 }
 

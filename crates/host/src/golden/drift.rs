@@ -22,7 +22,7 @@ use streamfmt_dialects::DIALECTS;
 
 pub use baseline::Baseline;
 pub use groups::DriftGroup;
-pub use parts::What;
+pub use parts::DriftSubject;
 use parts::parts;
 
 use super::witness::witness;
@@ -48,7 +48,7 @@ const MOST_NAMES: usize = 20_000;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DriftFound {
     /// The kind of part.
-    pub what: What,
+    pub what: DriftSubject,
     /// Its qualified name: `assistant.message.content[tool_use].caller`.
     pub name: String,
     /// Whether the dialect doesn't know it. Anything else is known, and not shown.
@@ -80,7 +80,7 @@ struct Known {
 pub struct Drift {
     engine: Engine,
     files: Vec<String>,
-    known: HashMap<(What, String), Known>,
+    known: HashMap<(DriftSubject, String), Known>,
     /// The number of lines read.
     pub lines: u64,
     /// The number of those that are events.
@@ -140,7 +140,7 @@ impl Drift {
         let unknown: Vec<&str> = self
             .known
             .iter()
-            .filter(|((what, _), known)| *what == What::Field && known.is_unknown)
+            .filter(|((what, _), known)| *what == DriftSubject::Field && known.is_unknown)
             .map(|((_, name), _)| name.as_str())
             .collect();
         let is_inside_unknown = |name: &str| unknown.iter().any(|whole| parts::is_inside(name, whole));
@@ -158,16 +158,16 @@ impl Drift {
             .collect();
         // If a type isn't shown, neither are its fields: reporting the type is enough.
         let hidden: Vec<String> =
-            found.iter().filter(|it| it.what != What::Field).map(|it| it.name.clone()).collect();
+            found.iter().filter(|it| it.what != DriftSubject::Field).map(|it| it.name.clone()).collect();
         let is_inside = |name: &str| hidden.iter().any(|whole| parts::is_inside(name, whole));
-        found.retain(|it| it.what == What::Tool || !is_inside(&it.name));
+        found.retain(|it| it.what == DriftSubject::Tool || !is_inside(&it.name));
         // The fields inside of an unknown one are reported instead of it.
         let with_fields: Vec<String> = unknown
             .iter()
             .filter(|whole| found.iter().any(|it| parts::is_inside(&it.name, whole)))
             .map(|whole| (*whole).to_owned())
             .collect();
-        found.retain(|it| it.what != What::Field || !with_fields.contains(&it.name));
+        found.retain(|it| it.what != DriftSubject::Field || !with_fields.contains(&it.name));
         found.sort_by(|a, b| {
             (a.what, u64::MAX - a.count, &a.name).cmp(&(b.what, u64::MAX - b.count, &b.name))
         });
@@ -188,7 +188,7 @@ impl Drift {
         left_out
     }
 
-    fn known(&mut self, what: What, name: &str, line: u64) -> Option<&mut Known> {
+    fn known(&mut self, what: DriftSubject, name: &str, line: u64) -> Option<&mut Known> {
         known(&mut self.known, (what, name.to_owned()), (self.files.len() - 1, line))
     }
 
@@ -201,9 +201,9 @@ impl Drift {
         for (name, count) in now.iter().filter(|(name, count)| before.get(*name) != Some(count)) {
             let more = count - before.get(name).copied().unwrap_or_default();
             let what = match name.as_bytes() {
-                bytes if bytes.contains(&b'.') => What::Field,
-                bytes if bytes.contains(&b'/') => What::Subtype,
-                _ => What::Type,
+                bytes if bytes.contains(&b'.') => DriftSubject::Field,
+                bytes if bytes.contains(&b'/') => DriftSubject::Subtype,
+                _ => DriftSubject::Type,
             };
             if let Some(known) = self.known(what, name, line) {
                 known.is_unknown = true;
@@ -219,7 +219,7 @@ impl Drift {
             item.kind == Kind::Call && item.action().is_none_or(|action| action == Action::Other)
         };
         for tool in items.iter().filter(is_plain).filter_map(|item| item.tool.as_deref()) {
-            if let Some(known) = self.known(What::Tool, tool, line) {
+            if let Some(known) = self.known(DriftSubject::Tool, tool, line) {
                 known.is_tested = true;
                 known.count += 1;
             }
@@ -243,7 +243,7 @@ impl Drift {
             let key = (part.what, part.name.clone());
             let first = (self.files.len() - 1, *number);
             let Some(known) = known(&mut self.known, key, first) else { continue };
-            if part.what == What::Field && known.sample.is_none() {
+            if part.what == DriftSubject::Field && known.sample.is_none() {
                 known.sample = Some(part.sample(record.text(), LONGEST_SAMPLE));
             }
             // Parts that are unknown to the dialect are counted where it reports them.
@@ -281,8 +281,8 @@ fn read_line(input: &mut impl BufRead, most: u64) -> io::Result<Vec<u8>> {
 
 /// The state of a part, created if missing. Returns `None` if there are too many.
 fn known(
-    all: &mut HashMap<(What, String), Known>,
-    key: (What, String),
+    all: &mut HashMap<(DriftSubject, String), Known>,
+    key: (DriftSubject, String),
     first: (usize, u64),
 ) -> Option<&mut Known> {
     if all.len() >= MOST_NAMES && !all.contains_key(&key) {
@@ -359,7 +359,7 @@ impl Window {
         let before = fits(&mut (0..at).rev());
         let after = fits(&mut (at + 1..self.lines.len()));
         [at, at + after].map(|last| {
-            let mut pipeline = Pipeline::new(engine.apart().setup());
+            let mut pipeline = Pipeline::new(engine.with_own_journal().setup());
             let mut text = String::new();
             // Writing to a string can't fail.
             for index in at - before..=last {
@@ -415,7 +415,7 @@ mod tests {
     #[test]
     fn past_the_most_names_the_known_ones_are_still_counted() {
         let mut all = HashMap::new();
-        let mut state = |name: String| known(&mut all, (What::Field, name), (0, 1)).is_some();
+        let mut state = |name: String| known(&mut all, (DriftSubject::Field, name), (0, 1)).is_some();
         assert!((0..MOST_NAMES).all(|number| state(number.to_string())));
         assert!(!state(MOST_NAMES.to_string()) && state("0".to_owned()));
     }

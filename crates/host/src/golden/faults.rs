@@ -18,7 +18,7 @@ const MOST_CALLS: u64 = 200;
 
 /// The violations when plugin calls fail.
 pub(super) fn broken(engine: &Engine, input: &[u8]) -> Vec<String> {
-    let usual = engine.apart();
+    let usual = engine.with_own_journal();
     let Some(expected) = entries(&usual, input) else { return Vec::new() };
     let calls = usual.journal().calls();
     if calls == 0 {
@@ -92,7 +92,7 @@ fn difference<'a>(one: &'a EntriesById, other: &'a EntriesById) -> Option<&'a Id
 /// The entries of an input without plugins. What the plugins mask stays masked.
 pub(super) fn entries_without_plugins(engine: &Engine, input: &[u8]) -> Option<EntriesById> {
     let mut setup = engine.without_plugins().setup();
-    setup.profile.redaction = engine.apart().setup().profile.redaction;
+    setup.profile.redaction = engine.with_own_journal().setup().profile.redaction;
     known_entries(setup, input)
 }
 

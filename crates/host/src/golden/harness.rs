@@ -10,7 +10,7 @@ use std::sync::Arc;
 use libtest_mimic::{Arguments, Failed, Trial};
 use streamfmt_core::text::clean;
 
-use super::case::Cell;
+use super::case::CaseVariant;
 use super::check::Checker;
 use super::outcome::{Outcome, State};
 use super::suite::Suite;
@@ -68,7 +68,7 @@ pub fn main_of(suite: &Suite) -> ExitCode {
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
-fn check_cell(checker: &Checker, cell: &Cell, blesses: bool) -> Result<(), Failed> {
+fn check_cell(checker: &Checker, cell: &CaseVariant, blesses: bool) -> Result<(), Failed> {
     let outcome = checker.check(cell);
     if outcome.is_good() {
         return Ok(());
@@ -80,7 +80,7 @@ fn check_cell(checker: &Checker, cell: &Cell, blesses: bool) -> Result<(), Faile
 }
 
 /// The reason why a cell failed, and how to accept the change.
-fn failure_message(cell: &Cell, outcome: &Outcome) -> String {
+fn failure_message(cell: &CaseVariant, outcome: &Outcome) -> String {
     let mut message = vec![cell.title().to_owned()];
     message.extend(outcome.problems.iter().map(|problem| format!("wrong: {problem}")));
     message.extend(outcome.broken.iter().map(|law| format!("broken law: {law}")));

@@ -18,7 +18,7 @@ use streamfmt_core::json::Record;
 use streamfmt_core::pipeline::{Report, Setup};
 use streamfmt_core::text::clean;
 
-use super::case::Cell;
+use super::case::CaseVariant;
 use super::input::CaseInput;
 use super::run::{CaseRun, visible};
 use super::witness::{entries_of, witness};
@@ -59,7 +59,7 @@ impl FromStr for Chunks {
 }
 
 /// The laws that are violated by `run`, the output for the cell's input.
-pub(super) fn broken(cell: &Cell, engine: &Engine, run: &CaseRun, chunks: Chunks) -> Vec<String> {
+pub(super) fn broken(cell: &CaseVariant, engine: &Engine, run: &CaseRun, chunks: Chunks) -> Vec<String> {
     let bytes = cell.case.input.bytes();
     let mut broken = Vec::new();
     let whole = match &cell.case.input {
@@ -80,7 +80,7 @@ pub(super) fn broken(cell: &Cell, engine: &Engine, run: &CaseRun, chunks: Chunks
     if cell.is_first {
         let bare = engine.without_plugins();
         broken.extend(unseen_line(&bare, &bytes, &CaseRun::of(&bare, [&*bytes])));
-        broken.extend(unwritten_item(engine.apart().setup(), &bytes));
+        broken.extend(unwritten_item(engine.with_own_journal().setup(), &bytes));
     }
     broken
 }

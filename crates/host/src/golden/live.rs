@@ -106,7 +106,7 @@ fn prose_of(entry: &Entry) -> Option<&str> {
 
 /// The final state of a sink that takes updates after every `pace` lines.
 fn taken(engine: &Engine, bytes: &[u8], pace: usize) -> End {
-    let mut pipeline = updating(&engine.apart());
+    let mut pipeline = updating(&engine.with_own_journal());
     let mut shown = Shown::default();
     let mut dropped = BTreeSet::new();
     read(&mut pipeline, bytes, pace, |pipeline| {
@@ -134,7 +134,7 @@ fn read(pipeline: &mut Pipeline, bytes: &[u8], pace: usize, mut take: impl FnMut
 
 /// The output of a writer, or `None` if the output has no entries.
 fn written(engine: &Engine, bytes: &[u8]) -> Option<End> {
-    let (entries, report) = entries_of(engine.apart().setup(), bytes)?;
+    let (entries, report) = entries_of(engine.with_own_journal().setup(), bytes)?;
     Some(End { entries, dropped: BTreeSet::new(), report })
 }
 
@@ -174,7 +174,7 @@ impl Shown {
             return;
         }
         text.extend([gap, step, ": ", &changes.join(", "), "\n"]);
-        let Setup { profile, output, .. } = engine.apart().setup();
+        let Setup { profile, output, .. } = engine.with_own_journal().setup();
         if let Output::Entries { mut writer, .. } = output {
             // Writing to a string can't fail.
             let _ = writer.begin(text);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::case::Cell;
+use super::case::CaseVariant;
 use crate::problem::{Problem, RunChoice};
 use crate::settings::document::{Leaf, SettingValue};
 
@@ -12,7 +12,7 @@ pub struct ChoicePlaces(pub(super) BTreeMap<&'static str, Leaf>);
 
 impl ChoicePlaces {
     /// Reports the problem of an option at the key of the case that sets this option.
-    pub(super) fn locate(&self, problem: &Problem, cell: &Cell) -> String {
+    pub(super) fn locate(&self, problem: &Problem, cell: &CaseVariant) -> String {
         let pair = format!("{}.{}", cell.profile, cell.writer);
         // The origin of a choice ends with its value.
         let value = problem.origin.as_str();

@@ -7,7 +7,7 @@ mod junit;
 use std::fmt::{self, Write};
 use std::str::FromStr;
 
-use super::case::Cell;
+use super::case::CaseVariant;
 use super::check::CheckSummary;
 use super::diff::DiffForm;
 use super::outcome::Outcome;
@@ -74,7 +74,7 @@ impl CheckReport {
     }
 
     /// Reports the outcome of a cell.
-    pub fn cell(&mut self, cell: &Cell, outcome: &Outcome, out: &mut dyn Write) -> fmt::Result {
+    pub fn cell(&mut self, cell: &CaseVariant, outcome: &Outcome, out: &mut dyn Write) -> fmt::Result {
         match self.kind {
             ReportKind::Human => human::cell(cell, outcome, &self.style, out),
             #[cfg(feature = "junit")]

@@ -24,7 +24,7 @@ pub(super) struct CaseRun {
 impl CaseRun {
     /// Formats an input that arrives in these pieces.
     pub(super) fn of<'a>(engine: &Engine, pieces: impl IntoIterator<Item = &'a [u8]>) -> Self {
-        let engine = engine.apart();
+        let engine = engine.with_own_journal();
         let mut pipeline = Pipeline::new(Setup { holds_head: true, ..engine.setup() });
         let mut text = String::new();
         // Writing to a string can't fail.
@@ -45,7 +45,7 @@ impl CaseRun {
         match input {
             CaseInput::Whole(bytes) => Self::of(engine, [&**bytes]),
             CaseInput::Live(steps) => {
-                let engine = engine.apart();
+                let engine = engine.with_own_journal();
                 let (text, report) = live::play(&engine, steps);
                 Self::end(&engine, text, report)
             }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::case::{Case, Cell, LARGEST};
+use super::case::{Case, CaseVariant, LARGEST};
 use super::choices::CaseChoices;
 use super::engines::Engines;
 use super::input::CaseInput;
@@ -24,7 +24,7 @@ const CASE: &str = "{case}";
 #[derive(Clone, Default)]
 pub struct Suite {
     /// The cells, sorted by name.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<CaseVariant>,
     /// Files of expected output that belong to no cell.
     pub orphans: Vec<PathBuf>,
     /// The problems of invalid cases. Those have no cells; the other cases are unaffected.
@@ -83,7 +83,7 @@ impl Suite {
     }
 
     /// Keeps only some cells, and forgets the orphans.
-    pub fn retain(&mut self, is_wanted: impl FnMut(&Cell) -> bool) {
+    pub fn retain(&mut self, is_wanted: impl FnMut(&CaseVariant) -> bool) {
         self.cells.retain(is_wanted);
         self.orphans.clear();
     }
@@ -193,7 +193,7 @@ impl Suite {
             let ending = ending(engines, &case, &profile, &writer);
             let file = expected.join(format!("{short}.{writer}.{ending}"));
             unused.retain(|path| *path != file);
-            self.cells.push(Cell {
+            self.cells.push(CaseVariant {
                 name: format!("{}/{short}.{writer}", case.name),
                 case: Arc::clone(&case),
                 profile,

@@ -30,7 +30,7 @@ impl Folder {
         Self(root)
     }
 
-    fn cells(&self) -> Vec<Cell> {
+    fn cells(&self) -> Vec<CaseVariant> {
         Suite::find(&self.0).cells
     }
 }

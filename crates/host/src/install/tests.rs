@@ -5,7 +5,7 @@ use super::*;
 const ABOUT: &str = "name = 'demo'\nversion = '1.0'\napi = 1\n";
 const SCRIPT: &str = "sf.tool('Bash', { label = 'sh' })\n";
 
-/// A folder with a home directory in it, removed on drop.
+/// A folder with a origin directory in it, removed on drop.
 struct Disk(PathBuf);
 
 impl Disk {
@@ -68,7 +68,7 @@ fn nothing_of_a_hostile_folder_is_installed() {
     deep.write(&format!("source/{}b", "a/".repeat(13)), "x");
     assert!(deep.add("source").is_err(), "a path of 14 parts");
     let listed = deep.installed().list(&Files::default());
-    assert!(listed.iter().all(|listed| listed.home == Home::BuiltIn));
+    assert!(listed.iter().all(|listed| listed.origin == PluginOrigin::BuiltIn));
 }
 
 #[test]
@@ -131,17 +131,18 @@ fn a_fork_is_the_users_own_and_overrides_the_installed_plugin() {
     disk.add("source").unwrap();
     let installed = disk.installed();
     let folder = installed.fork("demo").unwrap();
-    assert_eq!(installed.home("demo"), Some(Home::Own));
+    assert_eq!(installed.origin("demo"), Some(PluginOrigin::Own));
     fs::write(folder.join("init.lua"), "sf.tool('Read', { label = 'mine' })").unwrap();
     assert!(installed.find(&Files::default(), "demo").is_ok());
     assert!(installed.fork("demo").unwrap_err().message.contains("already"));
     assert!(installed.remove("demo").unwrap_err().message.contains("your own"));
     disk.add("source").unwrap();
     let listed = installed.list(&Files::default());
-    let homes: Vec<Home> = listed.iter().filter(|it| it.name == "demo").map(|listed| listed.home).collect();
-    assert_eq!(homes, [Home::Own, Home::Installed]);
+    let origins: Vec<PluginOrigin> =
+        listed.iter().filter(|it| it.name == "demo").map(|listed| listed.origin).collect();
+    assert_eq!(origins, [PluginOrigin::Own, PluginOrigin::Installed]);
     installed.remove("demo").unwrap();
-    assert_eq!(installed.home("demo"), Some(Home::Own));
+    assert_eq!(installed.origin("demo"), Some(PluginOrigin::Own));
     assert!(
         installed.find(&Files::default(), "dmeo").unwrap_err().message.contains("did you mean \"demo\"?")
     );

@@ -13,7 +13,7 @@ use streamfmt_core::profile::Selector;
 use streamfmt_core::session::Session;
 use streamfmt_plugin::table::{BEGIN, END, HIDE, PASS, SHOW, SfItem, SfPlugin, SfSink, SfStr};
 
-use super::crossing::{Crossing, HOST, Logged, logged};
+use super::call_frame::{CallFrame, HOST, Logged, logged};
 use super::{NativeLayer, RestOf};
 use crate::files::lock;
 use crate::plugin::journal::{BELOW, Journal, LEFT_OUT, OFF, Warning, short};
@@ -127,13 +127,13 @@ impl NativeLayer for LoadedPlugin {
         if self.is_off() {
             return Given::Nothing;
         }
-        let crossing = Crossing::new(Some(item), about.call, rest);
+        let frame = CallFrame::new(Some(item), about.call, rest);
         let called = self.call(|functions, instance| {
             let format = functions.format?;
             // SAFETY: the instance is this plugin's and locked; item and sink live until the call returns.
-            Some(crossing.cross(|item, sink| unsafe { format(instance, item, sink) }))
+            Some(frame.enter(|item, sink| unsafe { format(instance, item, sink) }))
         });
-        match called.and_then(|(code, reason)| view(item, code, reason, crossing)) {
+        match called.and_then(|(code, reason)| view(item, code, reason, frame)) {
             Ok(given) => given,
             // An error for an incomplete item may not occur for the complete one.
             Err(_) if item.status == Status::Open => Given::Nothing,
@@ -236,11 +236,10 @@ impl LoadedPlugin {
         if self.is_off() {
             return Vec::new();
         }
-        let crossing = Crossing::new(item, call, &|_| Verdict::Pass);
-        let called = self.call(|functions, instance| {
-            crossing.cross(|item, sink| function(functions, instance, item, sink))
-        });
-        let answer = called.and_then(|(code, reason)| match (code, crossing.into_answer()) {
+        let frame = CallFrame::new(item, call, &|_| Verdict::Pass);
+        let called = self
+            .call(|functions, instance| frame.enter(|item, sink| function(functions, instance, item, sink)));
+        let answer = called.and_then(|(code, reason)| match (code, frame.into_answer()) {
             (_, Err(why)) => Err(why),
             (code, _) if code < 0 => Err(reason.unwrap_or_else(|| describe_code(code))),
             (_, Ok(view)) => Ok(view),
@@ -303,13 +302,8 @@ pub(crate) fn described(pack: &Pack) -> Result<(String, Option<String>, Vec<Stri
 }
 
 /// Interprets a return code and an answer.
-fn view(
-    item: &Item,
-    code: i32,
-    reason: Option<String>,
-    crossing: Crossing<'_>,
-) -> Result<Given<View>, String> {
-    let view = crossing.into_answer()?;
+fn view(item: &Item, code: i32, reason: Option<String>, frame: CallFrame<'_>) -> Result<Given<View>, String> {
+    let view = frame.into_answer()?;
     match code {
         PASS => Ok(Given::Nothing),
         HIDE => Ok(Given::Hide),

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! an item that a plugin formats ─▶ NativeLayer ─▶ format(instance, item, sink) ─▶ a view, hidden, or the layer below
-//!                                                  │ host functions (crossing.rs):
+//!                                                  │ host functions (call_frame.rs):
 //!                                                  │ values by pointer, the item as JSON, the view of the layers below
 //!                                                  ▼ blocks and spans, copied and checked as they arrive
 //! ```
@@ -10,9 +10,9 @@
 //! Other items are never passed. A plugin's error costs only its own output and is reported once. Nothing protects against one
 //! that aborts, crashes or never returns: a native plugin has all rights of the program.
 
-mod chain;
 #[cfg(all(feature = "native", unix))]
-mod crossing;
+mod call_frame;
+mod chain;
 #[cfg_attr(not(all(feature = "native", unix)), path = "without.rs")]
 mod layer;
 #[cfg(all(feature = "native", unix))]

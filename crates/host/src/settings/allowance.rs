@@ -6,7 +6,7 @@
 use super::document::{Leaf, SettingValue};
 use super::keys::Named;
 use crate::problem::{one_line, some_of};
-use crate::trust::Standing;
+use crate::trust::TrustStatus;
 
 /// The lowest limit of lines that a project may set.
 const LEAST_LINES: i64 = 3;
@@ -74,15 +74,17 @@ pub fn check(key: &str, value: &SettingValue, granted: &[Named]) -> Result<(), S
 
 /// The one-line warning about the ignored settings of a project's file, and how to trust it. `file` is the name to show, `root`
 /// the folder to name in the command if it isn't the current one.
-pub fn left_out(file: &str, standing: Standing, refusals: &[Refusal], root: Option<&str>) -> String {
+pub fn left_out(file: &str, status: TrustStatus, refusals: &[Refusal], root: Option<&str>) -> String {
     let mut keys: Vec<&str> = refusals.iter().map(|refusal| refusal.key.as_str()).collect();
     keys.dedup();
     let ignored = some_of(&keys);
     let root = root.map_or_else(String::new, |root| format!(" {root}"));
-    let why = match standing {
-        Standing::Denied => return one_line(&format!("{file} is denied: ignored {ignored}")),
-        Standing::Changed => format!("has changed since you trusted it; see: streamfmt trust --diff{root}"),
-        Standing::Trusted | Standing::Unknown => format!("is not trusted; see: streamfmt trust{root}"),
+    let why = match status {
+        TrustStatus::Denied => return one_line(&format!("{file} is denied: ignored {ignored}")),
+        TrustStatus::Changed => {
+            format!("has changed since you trusted it; see: streamfmt trust --diff{root}")
+        }
+        TrustStatus::Trusted | TrustStatus::Unknown => format!("is not trusted; see: streamfmt trust{root}"),
     };
     one_line(&format!("ignored {ignored}: {file} {why}"))
 }
@@ -300,12 +302,12 @@ mod tests {
         let refusal = |key: &str| Refusal { key: key.to_owned(), line: 1, why: String::new() };
         let two = [refusal("hide"), refusal("tool.\u{1b}[2J\n")];
         assert_eq!(
-            left_out("streamfmt.toml", Standing::Unknown, &two, None),
+            left_out("streamfmt.toml", TrustStatus::Unknown, &two, None),
             "ignored hide, tool.␛[2J␊: streamfmt.toml is not trusted; see: streamfmt trust"
         );
         let many: Vec<Refusal> = (0..20).map(|number| refusal(&format!("k{number}"))).collect();
         assert_eq!(
-            left_out("streamfmt.toml", Standing::Changed, &many, Some("/x")),
+            left_out("streamfmt.toml", TrustStatus::Changed, &many, Some("/x")),
             "ignored k0, k1, k2, k3, k4, k5 and 14 more: streamfmt.toml has changed since you trusted it; \
              see: streamfmt trust --diff /x"
         );

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::document::{SettingValue, SettingsFile, SettingsLayer};
 use super::{Config, Resolved, SettingsProblems};
-use crate::install::{Home, Installed};
+use crate::install::{Installed, PluginOrigin};
 use crate::plugin::journal::Journal;
 use crate::plugin::pack::{self, Pack, PluginLayer};
 use crate::plugin::{Chosen, WITHOUT_LUA};
@@ -21,7 +21,7 @@ pub struct Active {
     /// The loaded plugin.
     pub pack: Arc<Pack>,
     /// Its origin, if it was chosen by name.
-    pub home: Option<Home>,
+    pub origin: Option<PluginOrigin>,
     /// What selected it: a settings file with its line, the file of its profile, or the script itself.
     pub by: String,
 }
@@ -29,7 +29,7 @@ pub struct Active {
 impl Active {
     /// Creates one that `by` selected, but not by name.
     fn new(layer: PluginLayer, pack: impl Into<Arc<Pack>>, by: impl Into<String>) -> Self {
-        Self { layer, pack: pack.into(), home: None, by: by.into() }
+        Self { layer, pack: pack.into(), origin: None, by: by.into() }
     }
 
     /// The sources for the plugins' VMs.
@@ -81,7 +81,7 @@ impl Config {
     /// Finds an installed or a built-in plugin.
     pub(super) fn pack_named(&self, name: &str) -> Result<Pack, Unusable> {
         let installed = Installed::new(&self.folders);
-        installed.find(&self.request.files, name).map_err(|problem| match installed.home(name) {
+        installed.find(&self.request.files, name).map_err(|problem| match installed.origin(name) {
             Some(_) => Unusable::Broken(problem.message),
             None => Unusable::Missing(problem.kind, problem.message),
         })
@@ -147,7 +147,7 @@ impl Config {
             let is_listed = settings.plugins.iter().any(|named| is_it(&named.name));
             if !is_listed && !all.iter().any(|other| is_it(&other.pack.name)) {
                 let active = Active::new(PluginLayer::Pack, Arc::clone(&profile.pack), &profile.file);
-                all.push(Active { home: installed.home(&profile.pack.name), ..active });
+                all.push(Active { origin: installed.origin(&profile.pack.name), ..active });
             }
         }
         for named in &settings.plugins {
@@ -163,7 +163,7 @@ impl Config {
                 }
                 Ok(pack) => {
                     let active = Active::new(PluginLayer::Pack, pack, named.spot.to_string());
-                    all.push(Active { home: installed.home(&named.name), ..active });
+                    all.push(Active { origin: installed.origin(&named.name), ..active });
                 }
                 Err(Unusable::Missing(kind, message)) => {
                     problems.add_at(&named.spot, kind, format!("plugin \"{}\": {message}", named.name));

@@ -16,7 +16,7 @@ use crate::folders::Folders;
 use crate::plugin::WITHOUT_LUA;
 use crate::plugin::pack::{Pack, is_library};
 use crate::problem::{Problem, ProblemKind};
-use crate::trust::{Closure, OWN_FOLDER, Standing, Trust};
+use crate::trust::{Closure, OWN_FOLDER, Trust, TrustStatus};
 
 /// The file names of a project's settings; the first that exists is used.
 const FILES: [&str; 2] = ["streamfmt.toml", ".streamfmt/config.toml"];
@@ -34,7 +34,7 @@ pub struct Project {
     /// The name of its settings file in messages.
     pub file: String,
     /// Whether it is trusted.
-    pub standing: Standing,
+    pub status: TrustStatus,
     /// The settings that were ignored because it isn't trusted.
     pub refusals: Vec<Refusal>,
     /// The problems of its files; reported only if it is trusted, or on request.
@@ -70,7 +70,7 @@ impl Project {
         Ok(Some(Self {
             root: reader.root().unwrap_or(&root).to_owned(),
             file,
-            standing: Standing::Unknown,
+            status: TrustStatus::Unknown,
             refusals: Vec::new(),
             problems,
             reader,
@@ -284,20 +284,20 @@ impl Config {
         let is_trusted_path =
             patterns.any(|pattern| switch::fits(&pattern.name, &project.root, &self.folders));
         if is_trusted_path || trust.may_know(&project.root) {
-            match project.closure().and_then(|closure| Ok((trust.standing(&closure)?, closure))) {
-                Ok((mut standing, closure)) => {
-                    if is_trusted_path && standing != Standing::Denied {
-                        standing = Standing::Trusted;
+            match project.closure().and_then(|closure| Ok((trust.status(&closure)?, closure))) {
+                Ok((mut status, closure)) => {
+                    if is_trusted_path && status != TrustStatus::Denied {
+                        status = TrustStatus::Trusted;
                     }
-                    project.standing = standing;
-                    project.closure = (standing == Standing::Trusted).then(|| Arc::new(closure));
+                    project.status = status;
+                    project.closure = (status == TrustStatus::Trusted).then(|| Arc::new(closure));
                 }
                 Err(problem) => self.problems.add(SettingsLayer::Project, [problem]),
             }
         }
         let misplaced = self.misplaced(&project);
         self.problems.add(SettingsLayer::Project, misplaced);
-        if project.standing == Standing::Trusted {
+        if project.status == TrustStatus::Trusted {
             let own = self.only_own();
             let head = &project.loaded.head;
             let switches = head.switches.iter().filter_map(|switch| switch.spot.as_ref());
@@ -370,7 +370,7 @@ impl Config {
         let is_here = project.root == self.folders.work;
         let root = self.folders.shown(&project.root);
         let root = (!is_here).then_some(root.as_str());
-        Some(allowance::left_out(&project.file, project.standing, &project.refusals, root))
+        Some(allowance::left_out(&project.file, project.status, &project.refusals, root))
     }
 }
 

@@ -48,21 +48,21 @@ fn trust_depends_on_the_bytes_of_all_files_concerned() {
     let trust = disk.trust(None);
     let closure = disk.closure().unwrap();
     assert_eq!(closure.files.keys().collect::<Vec<_>>(), [".streamfmt/lib/a.lua", "streamfmt.toml"]);
-    assert_eq!(trust.standing(&closure), Ok(Standing::Unknown));
+    assert_eq!(trust.status(&closure), Ok(TrustStatus::Unknown));
     trust.allow(&closure).unwrap();
-    assert_eq!(trust.standing(&disk.closure().unwrap()), Ok(Standing::Trusted));
+    assert_eq!(trust.status(&disk.closure().unwrap()), Ok(TrustStatus::Trusted));
     disk.write("README.md", "changed\n");
-    assert_eq!(trust.standing(&disk.closure().unwrap()), Ok(Standing::Trusted));
+    assert_eq!(trust.status(&disk.closure().unwrap()), Ok(TrustStatus::Trusted));
     for change in [".streamfmt/lib/a.lua", ".streamfmt/new", "streamfmt.toml"] {
         let before = fs::read(disk.0.join("project").join(change)).ok();
         disk.write(change, "changed\n");
-        assert_eq!(trust.standing(&disk.closure().unwrap()), Ok(Standing::Changed), "{change}");
+        assert_eq!(trust.status(&disk.closure().unwrap()), Ok(TrustStatus::Changed), "{change}");
         match before {
             Some(before) => disk.write(change, before),
             None => fs::remove_file(disk.0.join("project").join(change)).unwrap(),
         }
     }
-    assert_eq!(trust.standing(&disk.closure().unwrap()), Ok(Standing::Trusted));
+    assert_eq!(trust.status(&disk.closure().unwrap()), Ok(TrustStatus::Trusted));
 }
 
 #[test]
@@ -70,15 +70,15 @@ fn a_denied_project_stays_denied_until_it_is_forgotten() {
     let disk = Disk::new("denied");
     let closure = disk.closure().unwrap();
     let trust = disk.trust(Some(&format!("abc, {}", closure.hash().to_uppercase())));
-    assert_eq!(trust.standing(&closure), Ok(Standing::Trusted));
-    assert_eq!(disk.trust(Some(&closure.hash()[..60])).standing(&closure), Ok(Standing::Unknown));
+    assert_eq!(trust.status(&closure), Ok(TrustStatus::Trusted));
+    assert_eq!(disk.trust(Some(&closure.hash()[..60])).status(&closure), Ok(TrustStatus::Unknown));
     trust.deny(&closure.root).unwrap();
-    assert_eq!(trust.standing(&closure), Ok(Standing::Denied));
+    assert_eq!(trust.status(&closure), Ok(TrustStatus::Denied));
     let (entries, problems) = trust.entries();
     assert_eq!((entries.len(), entries[0].files.is_none(), problems), (1, true, Vec::new()));
     assert_eq!(trust.forget(&closure.root), Ok(true));
     assert_eq!(trust.forget(&closure.root), Ok(false));
-    assert_eq!(disk.trust(None).standing(&closure), Ok(Standing::Unknown));
+    assert_eq!(disk.trust(None).status(&closure), Ok(TrustStatus::Unknown));
 }
 
 #[test]
@@ -121,19 +121,19 @@ fn records_are_private_and_ignored_if_others_could_write_them() {
     assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
 
     fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
-    assert!(trust.standing(&closure).unwrap_err().message.contains("writable by others"));
+    assert!(trust.status(&closure).unwrap_err().message.contains("writable by others"));
 
     let elsewhere = disk.0.join("elsewhere");
     fs::rename(&path, &elsewhere).unwrap();
     fs::set_permissions(&elsewhere, fs::Permissions::from_mode(0o600)).unwrap();
     symlink(&elsewhere, &path).unwrap();
-    assert!(trust.standing(&closure).unwrap_err().message.contains("symbolic link"));
+    assert!(trust.status(&closure).unwrap_err().message.contains("symbolic link"));
     let copied = fs::read(&elsewhere).unwrap();
     trust.deny(&closure.root).unwrap();
     assert_eq!((fs::read(&elsewhere).unwrap(), path.is_symlink()), (copied, false));
 
     fs::write(&path, "root = ").unwrap();
-    assert!(trust.standing(&closure).unwrap_err().message.contains("damaged"));
+    assert!(trust.status(&closure).unwrap_err().message.contains("damaged"));
 }
 
 #[cfg(unix)]

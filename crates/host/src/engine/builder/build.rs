@@ -8,7 +8,7 @@ use streamfmt_dialects::DIALECTS;
 
 use super::super::{ChosenProfile, Engine, Plugins};
 use super::{Builder, PluginRequest};
-use crate::install::{Home, Installed};
+use crate::install::{Installed, PluginOrigin};
 use crate::plugin::journal::Journal;
 use crate::plugin::manifest;
 use crate::plugin::pack::{self, Pack, PluginLayer, is_source};
@@ -139,7 +139,7 @@ impl Builder {
     fn plugins_of_run(&self, journal: &Journal, found: &mut SettingsProblems) -> Vec<Chosen> {
         let Request { files, folders, .. } = &self.sources.request;
         let installed = Installed::new(&folders.clone().unwrap_or_default());
-        let home_of = |name: &str| installed.home(name).map_or("", Home::name);
+        let origin_of = |name: &str| installed.origin(name).map_or("", PluginOrigin::name);
         let mut plugins = Vec::new();
         for chosen in &self.plugins.requested {
             let (is_native, spot) = match chosen {
@@ -162,13 +162,13 @@ impl Builder {
             };
             // An installed or built-in plugin takes precedence over a folder of the same name, whether that is there by accident
             // or on purpose.
-            if let Some(name) = path.to_str().filter(|name| installed.home(name).is_some()) {
+            if let Some(name) = path.to_str().filter(|name| installed.origin(name).is_some()) {
                 match installed.find(files, name) {
                     Ok(pack) => plugins.push((PluginLayer::Run, Arc::new(pack))),
                     Err(problem) => journal.note_unread(path, problem.message),
                 }
                 if path.join(manifest::FILE).is_file() {
-                    let message = format!("the {} plugin is used, not the folder ./{name}", home_of(name));
+                    let message = format!("the {} plugin is used, not the folder ./{name}", origin_of(name));
                     found.warnings.0.push(spot.problem(ProblemKind::Doubtful, message));
                 }
                 continue;

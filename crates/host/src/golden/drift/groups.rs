@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::parts::is_inside;
-use super::{Drift, DriftFound, What};
+use super::{Drift, DriftFound, DriftSubject};
 
 /// Number of single fields in one parent that make a group.
 const SIBLINGS: usize = 3;
@@ -28,17 +28,18 @@ impl Drift {
     /// Groups findings, ordered by the most frequent one of each group. A subtree is a group if none of its fields is shown and
     /// all of them are among the findings.
     pub fn grouped<'a>(&self, found: &[&'a DriftFound]) -> Vec<DriftGroup<'a>> {
-        let new: BTreeSet<(What, &str)> = found.iter().map(|one| (one.what, one.name.as_str())).collect();
+        let new: BTreeSet<(DriftSubject, &str)> =
+            found.iter().map(|one| (one.what, one.name.as_str())).collect();
         let others: BTreeSet<&str> = self
             .known
             .keys()
-            .filter(|(what, name)| *what != What::Tool && !new.contains(&(*what, name.as_str())))
+            .filter(|(what, name)| *what != DriftSubject::Tool && !new.contains(&(*what, name.as_str())))
             .map(|(_, name)| name.as_str())
             .collect();
         let mut groups: Vec<DriftGroup<'a>> = Vec::new();
         let mut places: BTreeMap<String, usize> = BTreeMap::new();
         for one in found {
-            let root = (one.what == What::Field).then(|| root(&one.name, &others)).flatten();
+            let root = (one.what == DriftSubject::Field).then(|| root(&one.name, &others)).flatten();
             let Some(root) = root else {
                 groups.push(DriftGroup { name: one.name.clone(), found: vec![*one] });
                 continue;
@@ -86,7 +87,7 @@ fn with_siblings(groups: Vec<DriftGroup<'_>>) -> Vec<DriftGroup<'_>> {
 /// The parent of the only field in a group.
 fn parent<'a>(group: &'a DriftGroup<'_>) -> Option<&'a str> {
     match &*group.found {
-        [one] if one.what == What::Field => Some(group.name.rsplit_once('.')?.0),
+        [one] if one.what == DriftSubject::Field => Some(group.name.rsplit_once('.')?.0),
         _ => None,
     }
 }

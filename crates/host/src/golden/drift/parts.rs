@@ -18,7 +18,7 @@ const RESULTS: [&str; 2] = ["tool_use_result", "toolUseResult"];
 /// The kind of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
-pub enum What {
+pub enum DriftSubject {
     /// A type of line.
     Type,
     /// A subtype of line.
@@ -31,7 +31,7 @@ pub enum What {
     Field,
 }
 
-impl What {
+impl DriftSubject {
     /// The name in machine output.
     pub fn name(self) -> &'static str {
         self.into()
@@ -40,7 +40,7 @@ impl What {
 
 /// A part of a line.
 pub(super) struct DriftPart {
-    pub(super) what: What,
+    pub(super) what: DriftSubject,
     pub(super) name: String,
     edits: Vec<Edit>,
 }
@@ -80,7 +80,7 @@ pub(super) fn parts(record: &Record, tools: &[String]) -> Vec<DriftPart> {
         Some(subtype) => format!("{}/{}", word(&kind), word(subtype)),
         None => word(&kind).to_owned(),
     };
-    let what = if subtype.is_some() { What::Subtype } else { What::Type };
+    let what = if subtype.is_some() { DriftSubject::Subtype } else { DriftSubject::Type };
     let content = text.trim_end_matches(['\n', '\r']).len();
     let mut walk = PartWalk { text, seen: HashSet::new(), parts: Vec::new() };
     walk.note(what, name.clone(), vec![(0..content, "")]);
@@ -114,7 +114,7 @@ pub(super) fn parts(record: &Record, tools: &[String]) -> Vec<DriftPart> {
 
 struct PartWalk<'a> {
     text: &'a str,
-    seen: HashSet<(What, String)>,
+    seen: HashSet<(DriftSubject, String)>,
     parts: Vec<DriftPart>,
 }
 
@@ -139,7 +139,7 @@ impl<'a> PartWalk<'a> {
                 };
                 let name = format!("{}[{}]", name.trim_end_matches("[]"), word(&kind));
                 self.note(
-                    What::Block,
+                    DriftSubject::Block,
                     name.clone(),
                     vec![(whole.unwrap_or(place.clone()), ""), (place, "{}")],
                 );
@@ -156,12 +156,12 @@ impl<'a> PartWalk<'a> {
                     _ => "7919",
                 };
                 let without = whole.map(|whole| (whole, ""));
-                self.note(What::Field, name, without.into_iter().chain([(place, other)]).collect());
+                self.note(DriftSubject::Field, name, without.into_iter().chain([(place, other)]).collect());
             }
         }
     }
 
-    fn note(&mut self, what: What, name: String, edits: Vec<Edit>) {
+    fn note(&mut self, what: DriftSubject, name: String, edits: Vec<Edit>) {
         if self.seen.insert((what, name.clone())) {
             self.parts.push(DriftPart { what, name, edits });
         }

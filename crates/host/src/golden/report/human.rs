@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use streamfmt_core::text::clean;
 
 use super::ReportStyle;
-use crate::golden::case::Cell;
+use crate::golden::case::CaseVariant;
 use crate::golden::check::CheckSummary;
 use crate::golden::diff::Diff;
 use crate::golden::outcome::{Outcome, State};
@@ -16,7 +16,12 @@ use crate::problem::one_line;
 const NEW_LINES: usize = 20;
 
 /// Reports a cell, unless its output is as expected.
-pub(super) fn cell(cell: &Cell, outcome: &Outcome, style: &ReportStyle, out: &mut dyn Write) -> fmt::Result {
+pub(super) fn cell(
+    cell: &CaseVariant,
+    outcome: &Outcome,
+    style: &ReportStyle,
+    out: &mut dyn Write,
+) -> fmt::Result {
     let state = outcome.state();
     let (bold, reset) = if style.has_color { ("\u{1b}[1m", "\u{1b}[0m") } else { ("", "") };
     let what = match state {

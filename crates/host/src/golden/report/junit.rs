@@ -8,7 +8,7 @@ use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 use streamfmt_core::text::clean;
 
 use super::ReportStyle;
-use crate::golden::case::Cell;
+use crate::golden::case::CaseVariant;
 use crate::golden::check::CheckSummary;
 use crate::golden::diff::Diff;
 use crate::golden::outcome::{Outcome, State};
@@ -28,7 +28,7 @@ struct Tests {
 
 impl Suites {
     /// Adds the outcome of a cell.
-    pub(super) fn add(&mut self, cell: &Cell, outcome: &Outcome, style: &ReportStyle) {
+    pub(super) fn add(&mut self, cell: &CaseVariant, outcome: &Outcome, style: &ReportStyle) {
         let case = &cell.case.name;
         let (folder, own) = case.rsplit_once('/').unwrap_or(("golden", case));
         let rest = cell.name.strip_prefix(case.as_str()).unwrap_or_default().replacen('.', "/", 1);
@@ -107,7 +107,7 @@ fn reason(outcome: &Outcome) -> Option<String> {
 }
 
 /// The full report of a failed cell.
-fn details(cell: &Cell, outcome: &Outcome, style: &ReportStyle) -> String {
+fn details(cell: &CaseVariant, outcome: &Outcome, style: &ReportStyle) -> String {
     let spelled = |diff: &Diff| diff.spelled(style.form, false).to_string();
     let mut text = String::new();
     if !cell.title().is_empty() {

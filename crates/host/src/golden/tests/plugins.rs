@@ -17,7 +17,7 @@ fn cells_with_equal_settings_share_one_engine() {
     ];
     let folder = Folder::new("engines", &files);
     let engines = engines::Engines::default();
-    let of = |cell: &Cell| {
+    let of = |cell: &CaseVariant| {
         let case = &cell.case;
         engines.get(case, &cell.profile, &cell.writer).unwrap()
     };
@@ -98,13 +98,13 @@ fn an_item_of_one_function_that_fails_is_formatted_as_without_plugins() {
     );
     assert_eq!(faults::broken(&lone, input.as_bytes()), [""; 0]);
     // The result is compared with the entries without plugins.
-    let entries = faults::entries(&lone.apart(), input.as_bytes()).unwrap();
+    let entries = faults::entries(&lone.with_own_journal(), input.as_bytes()).unwrap();
     let other = faults::one_fails(&lone, input.as_bytes(), &entries, &faults::EntriesById::new(), 1);
     assert_eq!(other.as_deref(), Some("when plugin call 1 fails, t is not formatted as without plugins"));
     // The label is data, so it stays when the function fails.
     let both = with("sf.tool('Bash', { label = 'sh', arg = function() return 'x' end })");
     assert_eq!(faults::broken(&both, input.as_bytes()), [""; 0]);
-    let entries = faults::entries(&both.apart(), input.as_bytes()).unwrap();
+    let entries = faults::entries(&both.with_own_journal(), input.as_bytes()).unwrap();
     assert_eq!(faults::one_fails(&both, input.as_bytes(), &entries, &faults::EntriesById::new(), 1), None);
 }
 
@@ -119,7 +119,7 @@ fn a_record_for_which_a_call_fails_stays_in_the_text() {
     let input = format!(
         r#"{{"type":"assistant","message":{{"id":"m","role":"assistant","content":[{{"type":"text","text":"{text}"}}]}}}}"#
     );
-    let entries = faults::entries(&engine.apart(), input.as_bytes()).unwrap();
+    let entries = faults::entries(&engine.with_own_journal(), input.as_bytes()).unwrap();
     assert_eq!(entries.len(), 4, "{entries:?}");
     assert_eq!(faults::broken(&engine, input.as_bytes()), [""; 0]);
 }

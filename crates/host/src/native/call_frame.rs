@@ -1,6 +1,6 @@
 //! The functions that plugins call, and the data behind their arguments.
 //!
-//! An item is passed as the address of a [`CrossingItem`], a sink as the address of a [`Crossing`]. Both are on the stack of the
+//! An item is passed as the address of a [`FrameItem`], a sink as the address of a [`CallFrame`]. Both are on the stack of the
 //! call to the plugin, and valid until it returns. Texts passed to the plugin are kept until then, up to a limit.
 
 #![expect(unsafe_code, reason = "plugins pass pointers: to items and sinks of ours, and to texts of theirs")]
@@ -62,9 +62,9 @@ pub(super) static HOST: SfHost = SfHost {
 };
 
 /// The arguments and the answer of one call to a plugin's function.
-pub(super) struct Crossing<'a> {
-    item: Option<CrossingItem<'a>>,
-    call: Option<CrossingItem<'a>>,
+pub(super) struct CallFrame<'a> {
+    item: Option<FrameItem<'a>>,
+    call: Option<FrameItem<'a>>,
     answer: RefCell<View>,
     parts: Cell<usize>,
     answered: Cell<usize>,
@@ -73,7 +73,7 @@ pub(super) struct Crossing<'a> {
 }
 
 /// An item as passed to plugins.
-struct CrossingItem<'a> {
+struct FrameItem<'a> {
     item: &'a Item,
     rest: &'a dyn Fn(RestOf) -> Verdict,
     which: RestOf,
@@ -107,14 +107,14 @@ pub(super) fn logged<T>(run: impl FnOnce() -> T) -> (T, Logged) {
     (done, logged.unwrap_or_default())
 }
 
-impl<'a> Crossing<'a> {
+impl<'a> CallFrame<'a> {
     /// A call about an item; `call` is the call that the item answers. `rest` returns the verdict of the layers below.
     pub(super) fn new(
         item: Option<&'a Item>,
         call: Option<&'a Item>,
         rest: &'a dyn Fn(RestOf) -> Verdict,
     ) -> Self {
-        let crossing = |item, which| CrossingItem {
+        let frame = |item, which| FrameItem {
             item,
             rest,
             which,
@@ -125,8 +125,8 @@ impl<'a> Crossing<'a> {
             call: Cell::new(std::ptr::null()),
         };
         Self {
-            item: item.map(|item| crossing(item, RestOf::Item)),
-            call: call.map(|call| crossing(call, RestOf::Call)),
+            item: item.map(|item| frame(item, RestOf::Item)),
+            call: call.map(|call| frame(call, RestOf::Call)),
             answer: RefCell::default(),
             parts: Cell::new(0),
             answered: Cell::new(0),
@@ -135,8 +135,8 @@ impl<'a> Crossing<'a> {
     }
 
     /// Calls the plugin with the addresses of the item, which may be null, and the sink.
-    pub(super) fn cross<T>(&self, call: impl FnOnce(*const SfItem, *mut SfSink) -> T) -> T {
-        let address = |item: &CrossingItem<'a>| std::ptr::from_ref(item).cast::<SfItem>();
+    pub(super) fn enter<T>(&self, call: impl FnOnce(*const SfItem, *mut SfSink) -> T) -> T {
+        let address = |item: &FrameItem<'a>| std::ptr::from_ref(item).cast::<SfItem>();
         let item = self.item.as_ref().map_or(std::ptr::null(), address);
         if let (Some(item), Some(call)) = (&self.item, &self.call) {
             item.call.set(address(call));
@@ -182,7 +182,7 @@ impl<'a> Crossing<'a> {
     }
 }
 
-impl CrossingItem<'_> {
+impl FrameItem<'_> {
     /// Keeps a text until the call returns, if the limit allows.
     fn keep(&self, text: String) -> Result<SfStr, i32> {
         self.bytes.set(self.bytes.get().saturating_add(text.len().max(LEAST_COUNTED)));
@@ -221,16 +221,16 @@ fn guarded<T>(otherwise: T, run: impl FnOnce() -> Result<T, T>) -> T {
 
 /// # Safety
 /// `item` is null, or the address of an item whose call of the plugin still runs.
-unsafe fn item_at<'a>(item: *const SfItem) -> Result<&'a CrossingItem<'a>, i32> {
+unsafe fn item_at<'a>(item: *const SfItem) -> Result<&'a FrameItem<'a>, i32> {
     // SAFETY: guaranteed by the caller.
-    unsafe { item.cast::<CrossingItem<'a>>().as_ref() }.ok_or(INVALID)
+    unsafe { item.cast::<FrameItem<'a>>().as_ref() }.ok_or(INVALID)
 }
 
 /// # Safety
 /// `sink` is null, or the address of a sink whose call of the plugin still runs.
-unsafe fn sink_at<'a>(sink: *mut SfSink) -> Result<&'a Crossing<'a>, i32> {
+unsafe fn sink_at<'a>(sink: *mut SfSink) -> Result<&'a CallFrame<'a>, i32> {
     // SAFETY: guaranteed by the caller.
-    unsafe { sink.cast_const().cast::<Crossing<'a>>().as_ref() }.ok_or(INVALID)
+    unsafe { sink.cast_const().cast::<CallFrame<'a>>().as_ref() }.ok_or(INVALID)
 }
 
 /// # Safety
@@ -289,7 +289,7 @@ extern "C" fn item_json(item: *const SfItem, out: *mut SfStr) -> i32 {
 ///
 /// # Safety
 /// As the interface requires: an item of the running call, and a valid text.
-unsafe fn scalar<'a>(item: &'a CrossingItem<'a>, pointer: SfStr) -> Result<Scalar<'a>, i32> {
+unsafe fn scalar<'a>(item: &'a FrameItem<'a>, pointer: SfStr) -> Result<Scalar<'a>, i32> {
     // SAFETY: guaranteed by the caller.
     let pointer = unsafe { text_of(pointer, LONGEST_NAME) }.map_err(|_| INVALID)?;
     find(item.item, pointer).ok_or(ABSENT)
@@ -429,14 +429,14 @@ extern "C" fn sink_code(sink: *mut SfSink, text: SfStr, lang: SfStr, name: SfStr
 ///
 /// # Safety
 /// See [`text_of`].
-unsafe fn json_text<'t>(sink: &Crossing<'_>, text: SfStr) -> Result<&'t str, i32> {
+unsafe fn json_text<'t>(sink: &CallFrame<'_>, text: SfStr) -> Result<&'t str, i32> {
     sink.count(text.len)?;
     // SAFETY: guaranteed by the caller.
     unsafe { sink.text(text, "JSON", MOST_ANSWERED) }
 }
 
 /// Parses JSON of a plugin.
-fn read_json<T: for<'de> Deserialize<'de>>(sink: &Crossing<'_>, text: &str) -> Result<T, i32> {
+fn read_json<T: for<'de> Deserialize<'de>>(sink: &CallFrame<'_>, text: &str) -> Result<T, i32> {
     let read = serde_json::from_str(text);
     read.map_err(|error| sink.refuse(INVALID, format!("the JSON of its answer can't be read: {error}")))
 }
@@ -510,17 +510,17 @@ mod tests {
         let mut item = Item::new("m/0", Kind::Reply, 7);
         item.text = Content::Own(text.to_owned());
         let below = |_| Verdict::Show(View::titled("call", Line::of("text", Text::own("below "))));
-        let crossing = Crossing::new(Some(&item), None, &below);
+        let frame = CallFrame::new(Some(&item), None, &below);
         let (code, log) = logged(|| {
             // SAFETY: the table is that of a plugin in this crate; the host's table is static, the options live as long as the call.
             let instance: *mut c_void = unsafe { table.create.unwrap()(&raw const HOST, SfStr::of("{}")) };
             // SAFETY: the instance is from the same table, and it isn't shared.
-            let code = crossing.cross(|item, sink| unsafe { table.format.unwrap()(instance, item, sink) });
+            let code = frame.enter(|item, sink| unsafe { table.format.unwrap()(instance, item, sink) });
             // SAFETY: it is called once, at the end.
             unsafe { table.destroy.unwrap()(instance) };
             code
         });
-        (code, crossing.into_answer(), log)
+        (code, frame.into_answer(), log)
     }
 
     #[test]
@@ -545,7 +545,7 @@ mod tests {
         let (code, _, log) = formatted("panic");
         assert_eq!(code, FAILED);
         let (is_reason, line) = log.lines.last().unwrap();
-        assert!(*is_reason && line.contains("crossing.rs:") && line.ends_with(": on purpose"), "{line}");
+        assert!(*is_reason && line.contains("call_frame.rs:") && line.ends_with(": on purpose"), "{line}");
     }
 
     #[test]
@@ -562,21 +562,21 @@ mod tests {
 
     #[test]
     fn beyond_a_limit_of_an_answer_a_plugin_is_refused() {
-        let crossing = || Crossing::new(None, None, &|_| Verdict::Pass);
+        let frame = || CallFrame::new(None, None, &|_| Verdict::Pass);
         let null = |len: usize| SfStr { ptr: std::ptr::null(), len };
-        let parts = crossing();
-        parts.cross(|_, sink| {
+        let parts = frame();
+        parts.enter(|_, sink| {
             assert!((0..MOST_PARTS).all(|_| sink_clear(sink, 0) == OK));
             assert_eq!(sink_clear(sink, 0), LIMIT);
         });
         assert_eq!(parts.into_answer(), Err("its answer has more than 10000 parts".to_owned()));
-        let bytes = crossing();
-        bytes.cross(|_, sink| {
+        let bytes = frame();
+        bytes.enter(|_, sink| {
             assert_eq!(sink_span(sink, null(MOST_ANSWERED), SfStr::EMPTY), INVALID, "only its size counts");
             assert_eq!(sink_span(sink, null(1), SfStr::EMPTY), LIMIT);
         });
-        let name = crossing();
-        name.cross(|_, sink| {
+        let name = frame();
+        name.enter(|_, sink| {
             let of = |length: usize| "x".repeat(length);
             assert_eq!(sink_span(sink, SfStr::of("x"), SfStr::of(&of(LONGEST_NAME))), OK);
             assert_eq!(sink_span(sink, SfStr::of("x"), SfStr::of(&of(LONGEST_NAME + 1))), INVALID);
@@ -588,8 +588,8 @@ mod tests {
     fn beyond_a_limit_of_bytes_no_text_is_kept_for_a_plugin() {
         let item = Item::new("m", Kind::Reply, 1);
         for (length, count) in [(MOST_BYTES, 1), (MOST_BYTES / 2, 2), (0, MOST_BYTES / LEAST_COUNTED)] {
-            let crossing = Crossing::new(Some(&item), None, &|_| Verdict::Pass);
-            let kept = |text: String| crossing.item.as_ref().unwrap().keep(text).map(|text| text.len);
+            let frame = CallFrame::new(Some(&item), None, &|_| Verdict::Pass);
+            let kept = |text: String| frame.item.as_ref().unwrap().keep(text).map(|text| text.len);
             assert!((0..count).all(|_| kept("x".repeat(length)) == Ok(length)), "{length}");
             assert_eq!(kept(String::new()), Err(LIMIT), "{length}");
         }
@@ -611,14 +611,14 @@ mod tests {
         assert_eq!(item_json(std::ptr::null(), std::ptr::null_mut()), INVALID);
         assert!(item_call(std::ptr::null()).is_null());
         assert_eq!(sink_clear(std::ptr::null_mut(), 1), INVALID);
-        let crossing = Crossing::new(None, None, &|_| Verdict::Pass);
-        crossing.cross(|item, sink| {
+        let frame = CallFrame::new(None, None, &|_| Verdict::Pass);
+        frame.enter(|item, sink| {
             assert!(item.is_null());
             assert_eq!(sink_default(sink), ABSENT);
             assert_eq!(sink_span(sink, SfStr { ptr: std::ptr::null(), len: 4 }, SfStr::EMPTY), INVALID);
             assert_eq!(sink_span(sink, SfStr { ptr: b"x".as_ptr(), len: usize::MAX }, SfStr::EMPTY), LIMIT);
             assert_eq!(sink_clear(sink, 8), LIMIT, "what is too large stays too large");
         });
-        assert_eq!(crossing.into_answer(), Err("the title of its answer is null".to_owned()));
+        assert_eq!(frame.into_answer(), Err("the title of its answer is null".to_owned()));
     }
 }
