@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use streamfmt::core::item::Kind;
 use streamfmt::engine::Engine;
-use streamfmt::plugin::pack::Pack;
+use streamfmt::plugin::source::PluginSource;
 use streamfmt_bench::measure::Times;
 use streamfmt_bench::session::{format, in_turn, is_asked_for, number, session};
 
@@ -81,7 +81,7 @@ fn starts(engine: &Engine) -> Duration {
 fn engine(plugin: Option<&str>) -> Result<Engine, String> {
     let mut builder = Engine::builder().dialect("claude").writer("text");
     if let Some(source) = plugin {
-        builder = builder.pack(Pack::from_source("pace.lua", source));
+        builder = builder.pack(PluginSource::from_text("pace.lua", source));
     }
     builder.build().map_err(|problems| problems.to_string())
 }

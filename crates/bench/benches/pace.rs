@@ -14,7 +14,7 @@ use streamfmt::core::observer::Observer;
 use streamfmt::core::pipeline::{Output, Pipeline, Setup};
 use streamfmt::core::redact::Redaction;
 use streamfmt::core::theme::ColorDepth;
-use streamfmt::plugin::pack::Pack;
+use streamfmt::plugin::source::PluginSource;
 use streamfmt::{Engine, Looks};
 use streamfmt_bench::binary::Binary;
 use streamfmt_bench::grow::grow;
@@ -116,7 +116,7 @@ impl Engines {
             lua: Engine::builder()
                 .dialect("claude")
                 .writer("text")
-                .pack(Pack::from_source("pace.lua", PLUGIN))
+                .pack(PluginSource::from_text("pace.lua", PLUGIN))
                 .build()
                 .map_err(|problems| problems.to_string())?,
             full: engine("text", "full")?,

@@ -9,7 +9,7 @@ use streamfmt::authoring::examine::{Examined, examine};
 use streamfmt::authoring::starter;
 use streamfmt::install::{Installation, Installed};
 use streamfmt::plugin::manifest::Manifest;
-use streamfmt::plugin::pack::PluginLayer;
+use streamfmt::plugin::source::PluginLayer;
 use streamfmt::{Files, Folders, Problem, ProblemKind, Problems};
 
 use crate::choice::{SettingsChoice, build};

@@ -32,15 +32,15 @@ use crate::engine::banner::Banner;
 use crate::files::Files;
 use crate::folders::Folders;
 use crate::plugin::journal::{Fault, Journal};
-use crate::plugin::pack::PluginLayer;
-use crate::plugin::{Chosen, OutputContext, WriterName};
+use crate::plugin::source::PluginLayer;
+use crate::plugin::{EnabledPlugin, OutputContext, WriterName};
 use crate::problem::Problems;
 use crate::settings::allowance::PLAIN_PROFILES;
 use crate::settings::document::SettingsLayer;
 use crate::settings::profile::Settings;
 use crate::settings::switch::Switch;
 use crate::settings::themes::Themes;
-use crate::settings::{Active, Config, ProfileChoice, Resolved, tree};
+use crate::settings::{Config, ProfileChoice, Resolved, tree};
 use crate::tools::formatter::RuleFormatter;
 use crate::writers::{Format, Looks, WriterRow};
 use additions::Additions;
@@ -83,7 +83,7 @@ struct ChosenProfile {
     writer: Option<WriterName>,
     theme: Option<Theme>,
     looks: Looks,
-    plugins: Vec<Active>,
+    plugins: Vec<EnabledPlugin>,
     /// The names of native plugins that were chosen but aren't loaded.
     left_out: Vec<String>,
 }
@@ -311,7 +311,7 @@ impl Engine {
     }
 
     /// The plugins in use, the lowest first.
-    pub fn plugins(&self) -> &[Active] {
+    pub fn plugins(&self) -> &[EnabledPlugin] {
         &self.chosen.plugins
     }
 
@@ -455,10 +455,9 @@ impl Engine {
         let rules = &self.chosen.settings.tools;
         let shown =
             OutputContext { limits: self.chosen.settings.profile.limits, is_page: self.chosen.row.is_page };
-        let chosen: Vec<Chosen> = self.chosen.plugins.iter().map(Active::chosen).collect();
         let mut journal = self.journal.clone();
         journal.is_inline = self.inline_errors;
-        Rc::new(Plugins::load(&chosen, rules, shown, &journal))
+        Rc::new(Plugins::load(&self.chosen.plugins, rules, shown, &journal))
     }
 
     /// The folders that were searched, if any.

@@ -18,14 +18,14 @@ use streamfmt_formatters::standard::Standard;
 
 use crate::engine::{Engine, read};
 use crate::lua::layers::{FieldAnswer, Ladder, LadderStep, Viewed};
-use crate::lua::{Plugins, Running, Scripts, plain};
+use crate::lua::{LoadedPlugin, Plugins, Scripts, plain};
 use crate::native::NativeLayer;
-use crate::plugin::pack::PluginLayer;
+use crate::plugin::source::PluginLayer;
 use crate::settings::Settings;
 use crate::settings::document::{Leaf, SettingValue, Spot};
 use crate::settings::group;
 use crate::settings::tree::{Assignment, ListChange, Path, SettingsTree};
-use crate::tools::amend::About;
+use crate::tools::amend::FormatRequest;
 use crate::tools::field::ToolField;
 
 /// Most items of one line that are explained; the others are counted.
@@ -277,12 +277,12 @@ fn candidates(steps: &[LadderStep], plugins: &Plugins) -> Vec<Candidate> {
         };
         is_answered |= is_sure;
         let (native, plugin) = (plugins.native(step.who), plugins.get(step.who));
-        let layer = plugin.map(Running::layer).or_else(|| native.map(NativeLayer::layer));
+        let layer = plugin.map(LoadedPlugin::layer).or_else(|| native.map(NativeLayer::layer));
         let origin = step.source.origin.as_ref();
         candidates.push(Candidate {
             turn,
             layer: layer.map_or("profile", PluginLayer::name),
-            plugin: plugin.map(Running::name).or_else(|| native.map(|native| native.name().to_owned())),
+            plugin: plugin.map(LoadedPlugin::name).or_else(|| native.map(|native| native.name().to_owned())),
             file: origin.map(|origin| file_of(plugin, &origin.file)),
             line: origin.map(|origin| origin.line),
             pattern: step.source.pattern.clone(),
@@ -294,7 +294,7 @@ fn candidates(steps: &[LadderStep], plugins: &Plugins) -> Vec<Candidate> {
 }
 
 /// The path of a plugin's or a settings file, for opening it in an editor.
-fn file_of(plugin: Option<&Running>, file: &str) -> String {
+fn file_of(plugin: Option<&LoadedPlugin>, file: &str) -> String {
     plugin.and_then(|plugin| plugin.path_of(file)).unwrap_or_else(|| file.to_owned())
 }
 
@@ -479,7 +479,7 @@ impl Looker {
             *self.found.borrow_mut().more.get_or_insert(0) += 1;
             return;
         }
-        let subject = About::of(item, session);
+        let subject = FormatRequest::of(item, session);
         let action = subject.action().unwrap_or(Action::Other);
         let about = Question { tool: subject.tool().map(str::to_owned), kind: Some(item.kind) };
         let mut explained = Explanation::of(&about, action, &self.plugins, &self.engine);

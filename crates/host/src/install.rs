@@ -16,38 +16,16 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use strum::IntoStaticStr;
-
 use crate::files::Files;
 use crate::folders::Folders;
+use crate::plugin::PluginOrigin;
 use crate::plugin::built_in::BUILT_IN;
 use crate::plugin::manifest::{self, Manifest};
-use crate::plugin::pack::{Pack, is_source};
+use crate::plugin::source::{PluginSource, is_source};
 use crate::problem::{Problem, ProblemKind, suggestion};
 use crate::trust::disk;
 use lock::{Lock, Locked};
 use tree::PluginTree;
-
-/// The origin of a plugin that is chosen by name, in the order of precedence.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr)]
-#[strum(serialize_all = "kebab-case")]
-pub enum PluginOrigin {
-    /// The user's own folder.
-    Own,
-    /// It was installed.
-    Installed,
-    /// It is part of the program.
-    BuiltIn,
-}
-
-impl PluginOrigin {
-    const ALL: [Self; 3] = [Self::Own, Self::Installed, Self::BuiltIn];
-
-    /// Its name: `own`, `installed` or `built-in`.
-    pub fn name(self) -> &'static str {
-        self.into()
-    }
-}
 
 /// A plugin that can be chosen by name.
 #[derive(Clone, Debug, PartialEq)]
@@ -97,7 +75,7 @@ impl Installed {
     }
 
     /// Loads the plugin `name`. The error has a suggestion for a misspelled name.
-    pub fn find(&self, files: &Files, name: &str) -> Result<Pack, Problem> {
+    pub fn find(&self, files: &Files, name: &str) -> Result<PluginSource, Problem> {
         let broken = |message: String| Problem::of(ProblemKind::Plugin, name, message);
         let origin = self.origin(name).ok_or_else(|| self.unknown(name))?;
         let pack = self.read(files, origin, name).map_err(broken)?;
@@ -108,10 +86,10 @@ impl Installed {
         }
     }
 
-    fn read(&self, files: &Files, origin: PluginOrigin, name: &str) -> Result<Pack, String> {
+    fn read(&self, files: &Files, origin: PluginOrigin, name: &str) -> Result<PluginSource, String> {
         let folder = self.folder(origin, name).unwrap_or_default();
         match origin {
-            PluginOrigin::Own => Pack::read(files, &folder),
+            PluginOrigin::Own => PluginSource::read(files, &folder),
             PluginOrigin::Installed => {
                 let tree = self.intact(files, name)?;
                 let pack = match tree.native_manifest() {
@@ -130,7 +108,7 @@ impl Installed {
         let locked = self.data.as_deref().and_then(|data| Lock::read(data).ok()).unwrap_or_default();
         for origin in PluginOrigin::ALL {
             for name in self.names(origin) {
-                let manifest_of = |pack: Pack| match pack.manifest() {
+                let manifest_of = |pack: PluginSource| match pack.manifest() {
                     Some(text) => Manifest::parse(text).map_err(|problems| problems.to_string()),
                     None => Ok(Manifest { name: pack.name, ..Manifest::default() }),
                 };

@@ -32,7 +32,7 @@ use indexmap::IndexMap;
 
 use crate::files::{FileError, Files};
 use crate::folders::Folders;
-use crate::plugin::pack::Pack;
+use crate::plugin::source::PluginSource;
 use crate::problem::{ChoiceNames, Problem, ProblemKind, Problems, RunChoice, nearest, suggestion};
 use crate::settings::profile::BUILT_IN;
 use document::{LARGEST, SettingValue, SettingsFile, SettingsLayer, Spot, TableEntry};
@@ -40,7 +40,6 @@ use keys::{FILE_KEYS, Head, Named, OWN_TABLES, SERVE_KEYS, ServeSettings};
 use switch::Switch;
 use tree::ProfilePart;
 
-pub use packs::Active;
 pub use profile::Settings;
 pub use project::Project;
 pub use resolve::Resolved;
@@ -64,7 +63,7 @@ pub struct Request {
     /// Hashes of projects to trust wherever they are, separated by commas.
     pub trusted: Option<String>,
     /// Plugins to use regardless of the settings; their profiles are known by name.
-    pub packs: Vec<Arc<Pack>>,
+    pub packs: Vec<Arc<PluginSource>>,
     /// Profiles passed as text, each with its name. They have precedence over those of the program and of plugins.
     pub texts: Vec<(String, String)>,
 }
@@ -75,9 +74,9 @@ pub struct Config {
     request: Request,
     folders: Folders,
     /// The plugins whose profiles are known by name, loaded on first use.
-    known: OnceLock<Vec<Arc<Pack>>>,
+    known: OnceLock<Vec<Arc<PluginSource>>>,
     /// All other plugins that can be chosen by name, loaded on first use.
-    others: OnceLock<Vec<Arc<Pack>>>,
+    others: OnceLock<Vec<Arc<PluginSource>>>,
     /// The files that were read, the lowest layer first.
     layers: Vec<Arc<Loaded>>,
     /// The files that were looked for, and whether they exist.

@@ -165,7 +165,7 @@ fn a_writer_gives_a_log_of_ci_no_commands_of_others() {
 fn a_dialect_of_the_embedder_goes_before_that_of_a_plugin() {
     let source =
         "sf.dialect('acme', { parse = function() return sf.item.reply({ text = 'of the plugin' }) end })";
-    let pack = streamfmt::plugin::pack::Pack::from_source("acme.lua", source);
+    let pack = streamfmt::plugin::source::PluginSource::from_text("acme.lua", source);
     let engine = builder().pack(pack).dialect("acme").writer("text").build().unwrap();
     assert_eq!(text_of(&engine, b"{\"acme\":\"Hello\"}\n"), "  Hello\n");
 }

@@ -17,7 +17,7 @@ use streamfmt::core::item::Status;
 use streamfmt::core::pipeline::{EntryChange, Output, Pipeline, Setup};
 use streamfmt::core::session::MAX_GROWING_FIELD;
 use streamfmt::engine::Engine;
-use streamfmt::plugin::pack::Pack;
+use streamfmt::plugin::source::PluginSource;
 
 use recordings::{folders, recordings, root};
 
@@ -107,7 +107,7 @@ fn engine(profile: &str) -> Engine {
 }
 
 fn scripted(plugin: &str) -> Engine {
-    let pack = Pack::from_source("p.lua", plugin);
+    let pack = PluginSource::from_text("p.lua", plugin);
     Engine::builder().dialect("claude").writer("roles").pack(pack).build().unwrap()
 }
 

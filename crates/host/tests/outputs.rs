@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use streamfmt::core::pipeline::{Output, Pipeline, Report, Settled, Setup, Sink, StreamStart, Update};
 use streamfmt::core::redact::Redaction;
 use streamfmt::golden::pieces;
-use streamfmt::plugin::pack::Pack;
+use streamfmt::plugin::source::PluginSource;
 use streamfmt::{Engine, format_ahead};
 
 use recordings::recordings;
@@ -93,7 +93,7 @@ fn each_output_is_what_it_would_be_alone() {
         |writer: &str| Engine::builder().writer(writer).redact(&Redaction::everything()).build().unwrap();
     let only = Engine::builder().writer("text").only(["Bash".to_owned()]).build().unwrap();
     let plugin = || {
-        Pack::from_source(
+        PluginSource::from_text(
             "count.lua",
             r#"
             sf.on("call", function(item, ctx) ctx.state.calls = (ctx.state.calls or 0) + 1 end)
@@ -291,7 +291,10 @@ fn a_sink_of_updates_may_stand_beside_text_and_text_beside_it() {
 #[test]
 fn what_plugins_do_wrong_is_told_once_for_all_outputs() {
     let plugin = || {
-        Pack::from_source("bad.lua", r#"print("here"); sf.tool("*", { label = function() error("no") end })"#)
+        PluginSource::from_text(
+            "bad.lua",
+            r#"print("here"); sf.tool("*", { label = function() error("no") end })"#,
+        )
     };
     let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/samples/shop.jsonl");
     let bytes = std::fs::read(sample).unwrap();

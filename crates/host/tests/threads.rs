@@ -38,12 +38,12 @@ fn a_pipeline_without_scripts_goes_on_on_another_thread() {
 
 #[cfg(feature = "lua")]
 mod scripts {
-    use streamfmt::plugin::pack::Pack;
+    use streamfmt::plugin::source::PluginSource;
 
     use super::*;
 
     fn with_a_script() -> Engine {
-        let pack = Pack::from_source("x.lua", r#"sf.tool("*", { label = "x" })"#);
+        let pack = PluginSource::from_text("x.lua", r#"sf.tool("*", { label = "x" })"#);
         Engine::builder().dialect("claude").writer("text").pack(pack).build().unwrap()
     }
 

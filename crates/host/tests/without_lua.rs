@@ -5,7 +5,7 @@
 
 use std::fs;
 
-use streamfmt::plugin::pack::Pack;
+use streamfmt::plugin::source::PluginSource;
 use streamfmt::{Builder, Engine, Folders};
 
 const WHY: &str =
@@ -21,7 +21,7 @@ fn problems(builder: Builder) -> String {
 fn who_names_a_plugin_is_told_why_there_is_none() {
     let builder = Engine::builder;
     assert_eq!(problems(builder().plugin("cost")), format!("plugin cost: {WHY}"));
-    assert_eq!(problems(builder().pack(Pack::from_source("x.lua", ""))), format!("x.lua: {WHY}"));
+    assert_eq!(problems(builder().pack(PluginSource::from_text("x.lua", ""))), format!("x.lua: {WHY}"));
     let set = problems(builder().set("plugins=cost"));
     assert_eq!(set, format!("set plugins=cost: plugin \"cost\": {WHY}"));
 }

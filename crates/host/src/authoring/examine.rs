@@ -12,7 +12,7 @@ use crate::lua::{Hook, Plugins};
 use crate::native;
 use crate::plugin::journal::{Journal, PluginMessage};
 use crate::plugin::manifest::{self, Manifest};
-use crate::plugin::pack::{Pack, is_library};
+use crate::plugin::source::{PluginSource, is_library};
 use crate::problem::{Problem, ProblemKind};
 use crate::settings::Config;
 
@@ -66,9 +66,9 @@ pub fn examine(files: &Files, folders: &Folders, path: &Path, native: bool) -> E
         found.is_left_out = true;
     } else {
         let read = match (is_library, is_native) {
-            (true, _) => Pack::read_library(path),
-            (false, true) => Pack::read_native(files, path),
-            (false, false) => Pack::read(files, path),
+            (true, _) => PluginSource::read_library(path),
+            (false, true) => PluginSource::read_native(files, path),
+            (false, false) => PluginSource::read(files, path),
         };
         match read {
             Ok(pack) if is_native => found.load_native(&Arc::new(pack)),
@@ -98,7 +98,7 @@ pub fn examine(files: &Files, folders: &Folders, path: &Path, native: bool) -> E
 
 impl Examined {
     /// Examines a plugin that was already read, without its folder.
-    pub fn of(pack: Pack) -> Self {
+    pub fn of(pack: PluginSource) -> Self {
         let manifest = pack.manifest().and_then(|text| Manifest::parse(text).ok());
         let mut found = Self { manifest, is_left_out: pack.is_native(), ..Self::default() };
         if !found.is_left_out {
@@ -108,7 +108,7 @@ impl Examined {
     }
 
     /// Loads the plugin.
-    fn load(&mut self, pack: &Arc<Pack>) {
+    fn load(&mut self, pack: &Arc<PluginSource>) {
         let journal = Journal::default();
         match Plugins::hooks_of(pack, &journal) {
             Ok(hooks) => self.hooks = hooks,
@@ -125,7 +125,7 @@ impl Examined {
     }
 
     /// Loads a native plugin.
-    fn load_native(&mut self, pack: &Arc<Pack>) {
+    fn load_native(&mut self, pack: &Arc<PluginSource>) {
         match native::described(pack) {
             Ok((name, version, groups)) => {
                 // A single library has no manifest, so its table is used.

@@ -11,7 +11,7 @@ use streamfmt_core::profile::DrawnRecords;
 use crate::engine::Engine;
 use crate::lua::Hook;
 use crate::plugin::journal::PluginMessage;
-use crate::plugin::pack::Pack;
+use crate::plugin::source::PluginSource;
 use crate::problem::{Problem, Problems};
 
 /// Items of every kind, and calls of each action.
@@ -22,7 +22,7 @@ const MOST_TOOLS: usize = 100;
 const INPUT: &str = r#"{"command":"ls","description":"List files","file_path":"/work/a.rs","path":"/work","pattern":"a","query":"a","url":"https://example.com/","prompt":"Look","content":"a\nb\n","old_string":"a","new_string":"b","name":"a","title":"A","text":"a","number":1}"#;
 
 /// The mistakes that a trial finds in a plugin, given the `hooks` that it registers.
-pub(crate) fn faults(pack: &Pack, hooks: &[Hook]) -> Vec<Problem> {
+pub(crate) fn faults(pack: &PluginSource, hooks: &[Hook]) -> Vec<Problem> {
     let Ok(engine) = Engine::builder().defer_plugins(true).dialect("claude").pack(pack.clone()).build()
     else {
         return Vec::new();

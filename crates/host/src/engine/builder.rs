@@ -12,7 +12,7 @@ use streamfmt_writers::page::KeepPicture;
 use super::additions::Additions;
 use crate::files::Files;
 use crate::folders::Folders;
-use crate::plugin::pack::{Pack, PluginLayer};
+use crate::plugin::source::{PluginLayer, PluginSource};
 use crate::settings::Request;
 use crate::tools::rule::ToolRule;
 use crate::writers::Looks;
@@ -21,7 +21,7 @@ use crate::writers::Looks;
 #[derive(Clone, Debug)]
 enum PluginRequest {
     Path(PathBuf),
-    Pack(PluginLayer, Arc<Pack>),
+    Pack(PluginLayer, Arc<PluginSource>),
 }
 
 /// Collects choices. They are checked when the engine is built.
@@ -223,16 +223,16 @@ impl Builder {
     /// # Ok::<(), streamfmt::Problems>(())
     /// ```
     pub fn script(self, name: &str, source: impl Into<String>) -> Self {
-        self.pack_at(PluginLayer::Run, Pack::from_source(name, source))
+        self.pack_at(PluginLayer::Run, PluginSource::from_text(name, source))
     }
 
     /// A loaded plugin, in the layer of those that the profile names. It takes precedence over those added before.
-    pub fn pack(self, pack: impl Into<Arc<Pack>>) -> Self {
+    pub fn pack(self, pack: impl Into<Arc<PluginSource>>) -> Self {
         self.pack_at(PluginLayer::Pack, pack)
     }
 
     /// A loaded plugin, in this layer. It takes precedence over those added before in the same layer.
-    pub fn pack_at(mut self, layer: PluginLayer, pack: impl Into<Arc<Pack>>) -> Self {
+    pub fn pack_at(mut self, layer: PluginLayer, pack: impl Into<Arc<PluginSource>>) -> Self {
         self.plugins.requested.push(PluginRequest::Pack(layer, pack.into()));
         self
     }

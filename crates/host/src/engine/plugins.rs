@@ -10,16 +10,16 @@ use streamfmt_core::writer::Writer;
 pub(crate) use crate::lua::Plugins;
 use crate::lua::writer::ScriptedWriter;
 use crate::lua::{self, Scripts};
-use crate::plugin::Chosen;
+use crate::plugin::EnabledPlugin;
 use crate::plugin::journal::Journal;
 use crate::problem::Problem;
 use crate::tools::rule::ToolRule;
 
 impl Plugins {
     /// The errors of plugins that can't be loaded.
-    pub(super) fn problems(chosen: &[Chosen]) -> Vec<Problem> {
-        let scripts = chosen.iter().filter(|(_, pack)| !pack.is_native());
-        let failed = scripts.filter_map(|(_, pack)| Self::hooks_of(pack, &Journal::default()).err());
+    pub(super) fn problems(chosen: &[EnabledPlugin]) -> Vec<Problem> {
+        let scripts = chosen.iter().filter(|plugin| !plugin.is_native());
+        let failed = scripts.filter_map(|plugin| Self::hooks_of(&plugin.pack, &Journal::default()).err());
         failed.map(|warning| warning.problem()).collect()
     }
 

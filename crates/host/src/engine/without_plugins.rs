@@ -8,7 +8,7 @@ use streamfmt_core::writer::Writer;
 
 use crate::native::NativePlugins;
 use crate::plugin::journal::Journal;
-use crate::plugin::{AddedNames, Chosen, OutputContext};
+use crate::plugin::{AddedNames, EnabledPlugin, OutputContext};
 use crate::problem::Problem;
 use crate::tools::rule::ToolRule;
 
@@ -19,15 +19,20 @@ pub(crate) struct NoScripts(NativePlugins);
 
 #[expect(clippy::unused_self, reason = "the same calls as with scripts")]
 impl NoScripts {
-    pub(super) fn load(chosen: &[Chosen], _: &[ToolRule], _: OutputContext, journal: &Journal) -> Self {
+    pub(super) fn load(
+        chosen: &[EnabledPlugin],
+        _: &[ToolRule],
+        _: OutputContext,
+        journal: &Journal,
+    ) -> Self {
         Self(NativePlugins::load(chosen, journal))
     }
 
-    pub(super) fn names(_: &[Chosen]) -> AddedNames {
+    pub(super) fn names(_: &[EnabledPlugin]) -> AddedNames {
         AddedNames::default()
     }
 
-    pub(super) fn problems(_: &[Chosen]) -> Vec<Problem> {
+    pub(super) fn problems(_: &[EnabledPlugin]) -> Vec<Problem> {
         Vec::new()
     }
 

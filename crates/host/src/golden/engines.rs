@@ -15,7 +15,7 @@ use super::choices::Formatting;
 use crate::engine::{Builder, Engine};
 use crate::files::{Files, lock, read_plain_text};
 use crate::plugin::manifest::{self, Manifest};
-use crate::plugin::pack::Pack;
+use crate::plugin::source::PluginSource;
 use crate::problem::{ChoiceNames, Problem, ProblemKind, RunChoice};
 use crate::settings::document::Spot;
 use crate::settings::profile::BUILT_IN;
@@ -50,7 +50,7 @@ struct EngineKey {
 }
 
 /// A plugin, or the reason why it can't be read.
-type PackRead = Result<Arc<Pack>, String>;
+type PackRead = Result<Arc<PluginSource>, String>;
 
 /// An engine or the problems of its setup, initialized by the first caller.
 type EngineSlot = Arc<OnceLock<Result<Arc<Engine>, Vec<Problem>>>>;
@@ -130,9 +130,9 @@ impl Engines {
         built.filter(|_| problems.is_empty()).map(Engine::counting_calls).ok_or(problems)
     }
 
-    fn pack(&self, path: &Path, is_native: bool) -> Result<Arc<Pack>, String> {
+    fn pack(&self, path: &Path, is_native: bool) -> Result<Arc<PluginSource>, String> {
         let files = Files::default();
-        let read = if is_native { Pack::read_native } else { Pack::read };
+        let read = if is_native { PluginSource::read_native } else { PluginSource::read };
         let mut packs = lock(&self.packs);
         packs.entry((path.to_owned(), is_native)).or_insert_with(|| read(&files, path).map(Arc::new)).clone()
     }
@@ -159,7 +159,7 @@ fn own_natives(formatting: &Formatting, place: &Path) -> Vec<PathBuf> {
 }
 
 /// Whether a profile is built in or comes from one of these plugins.
-fn is_known(profile: &str, packs: &[Arc<Pack>]) -> bool {
+fn is_known(profile: &str, packs: &[Arc<PluginSource>]) -> bool {
     let known = Config::load(&Request { packs: packs.to_vec(), ..Request::default() }).profiles();
     known.iter().any(|(name, ..)| name == profile)
 }

@@ -12,7 +12,7 @@ use crate::files::{FileError, Files};
 use crate::plugin::built_in::BUILT_IN;
 use crate::plugin::library::NativeCode;
 use crate::plugin::manifest::{self, API, Manifest};
-use crate::plugin::pack::{Pack, is_source, no_manifest};
+use crate::plugin::source::{PluginSource, is_source, no_manifest};
 use crate::problem::one_line;
 use crate::trust::{disk, hash_of};
 
@@ -106,16 +106,16 @@ impl PluginTree {
     }
 
     /// Loads the plugin from these files. The error is a message.
-    pub fn pack(&self) -> Result<Pack, String> {
+    pub fn pack(&self) -> Result<PluginSource, String> {
         let text = |bytes: &Arc<[u8]>| String::from_utf8_lossy(bytes).into_owned();
-        Pack::from_files(self.files.iter().map(|(name, bytes)| (name.clone(), text(bytes))).collect())
+        PluginSource::from_files(self.files.iter().map(|(name, bytes)| (name.clone(), text(bytes))).collect())
     }
 
     /// Loads the native plugin from these files in `folder`. Its library is read again from there, must not be writable by
     /// others, and must equal the one among the files.
-    pub(super) fn native_pack(&self, folder: &Path) -> Result<Pack, String> {
+    pub(super) fn native_pack(&self, folder: &Path) -> Result<PluginSource, String> {
         let about = self.files.get(manifest::FILE).map(|about| String::from_utf8_lossy(about).into_owned());
-        Pack::of_native(about.unwrap_or_default(), |file| {
+        PluginSource::of_native(about.unwrap_or_default(), |file| {
             let read = NativeCode::read(&folder.join(file)).map_err(|why| format!("{file}: {why}"))?;
             match self.files.get(file) {
                 Some(bytes) if bytes == read.bytes() => Ok(read),

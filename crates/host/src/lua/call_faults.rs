@@ -10,7 +10,7 @@ use crate::plugin::journal::{Fault, Met};
 
 /// The calls of all plugins of a run.
 #[derive(Default)]
-pub(super) struct Meter {
+pub(super) struct CallCounter {
     calls: Cell<u64>,
     fault: Option<Fault>,
     /// The item being formatted, if exactly one plugin function formats it.
@@ -20,7 +20,7 @@ pub(super) struct Meter {
     met: RefCell<Option<Met>>,
 }
 
-impl Meter {
+impl CallCounter {
     pub(super) fn new(fault: Option<Fault>) -> Self {
         Self { fault, ..Self::default() }
     }

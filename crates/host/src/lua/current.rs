@@ -9,7 +9,7 @@ use streamfmt_core::event::Usage;
 use streamfmt_core::item::Item;
 use streamfmt_core::session::{Facts, Session};
 
-use crate::tools::amend::About;
+use crate::tools::amend::FormatRequest;
 
 scoped_thread_local!(static ITEM: Item);
 scoped_thread_local!(static CALL: Item);
@@ -114,14 +114,14 @@ impl IntoLua for Handle {
 
 /// The session facts that the plugins of one run can see.
 #[derive(Default)]
-pub(super) struct Current {
+pub(super) struct CurrentItem {
     facts: RefCell<Facts>,
     usage: Cell<Usage>,
 }
 
-impl Current {
+impl CurrentItem {
     /// Runs `work` while scripts can see an item, its call if it is a result, and the facts of the run.
-    pub(super) fn show<R>(&self, about: About<'_>, work: impl FnOnce() -> R) -> R {
+    pub(super) fn show<R>(&self, about: FormatRequest<'_>, work: impl FnOnce() -> R) -> R {
         self.note(about.session);
         lend(about.item, about.call, false, work)
     }

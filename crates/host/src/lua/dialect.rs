@@ -20,7 +20,7 @@ use streamfmt_core::session::Session;
 
 use super::current::Handle;
 use super::item::a_type;
-use super::layers::Who;
+use super::layers::LayerId;
 use super::new_items::Maker;
 use super::plugin::{CallFailure, function_of};
 use super::plugins::{Plugins, assert_on_thread};
@@ -89,7 +89,7 @@ pub(crate) fn dialect_plugins(plugins: &Rc<Plugins>) -> Vec<DialectPlugin> {
 /// A dialect in Lua.
 struct ScriptedDialect {
     plugins: SendWrapper<Rc<Plugins>>,
-    who: Who,
+    who: LayerId,
     dialect: SendWrapper<DialectRegistration>,
     /// The facts of the run, collected from the events of this dialect.
     session: Session,

@@ -18,7 +18,7 @@ use streamfmt_core::item::{Action, Fact, FactRef, Id, Item, Kind};
 use streamfmt_core::json::{self, Record};
 
 use super::api::{self, wrong};
-use super::current::{Current, Handle, is_reading};
+use super::current::{CurrentItem, Handle, is_reading};
 use super::new_items::facts;
 use super::vm::unlimited;
 use crate::problem::nearest;
@@ -33,8 +33,8 @@ pub(super) const LONGEST_TEXT: usize = 1 << 20;
 const LEFT_OUT: usize = 64;
 
 /// The state of a VM that its handles use.
-pub(super) struct Reach {
-    pub(super) current: Rc<Current>,
+pub(super) struct Registry {
+    pub(super) current: Rc<CurrentItem>,
     /// The function behind `default()`: what the layers below make of the current item or, given `true`, of its call.
     pub(super) below: RefCell<Option<Function>>,
     /// The text read last: scripts often read its length and then the text itself.
@@ -48,16 +48,16 @@ struct Methods {
     raw: Function,
 }
 
-impl Reach {
+impl Registry {
     /// Installs in a VM what handles need.
-    pub(super) fn install(lua: &Lua, current: &Rc<Current>) -> mlua::Result<()> {
+    pub(super) fn install(lua: &Lua, current: &Rc<CurrentItem>) -> mlua::Result<()> {
         let methods = Methods {
             default: lua.create_function(|lua, this: Value| {
                 let of_call = match Handle::of(&this) {
                     Some(handle) => handle.with(|_| Ok(handle.is_call()))?,
                     None => false,
                 };
-                let below = reach(lua)?.below.borrow().clone();
+                let below = registry(lua)?.below.borrow().clone();
                 match below {
                     Some(below) => below.call::<Value>(of_call),
                     None => Err(wrong("default() is there only while a call, result or view function runs")),
@@ -71,9 +71,9 @@ impl Reach {
             })?,
         };
         let (below, text) = (RefCell::default(), RefCell::default());
-        let reach = Rc::new(Self { current: Rc::clone(current), below, text, methods });
-        lua.set_app_data(Rc::clone(&reach));
-        Handle::install(lua, reach)
+        let registry = Rc::new(Self { current: Rc::clone(current), below, text, methods });
+        lua.set_app_data(Rc::clone(&registry));
+        Handle::install(lua, registry)
     }
 
     /// The text of an item.
@@ -88,9 +88,9 @@ impl Reach {
 }
 
 /// The state of the VM's handles.
-pub(super) fn reach(lua: &Lua) -> mlua::Result<Rc<Reach>> {
-    lua.app_data_ref::<Rc<Reach>>()
-        .map(|reach| Rc::clone(&reach))
+pub(super) fn registry(lua: &Lua) -> mlua::Result<Rc<Registry>> {
+    lua.app_data_ref::<Rc<Registry>>()
+        .map(|registry| Rc::clone(&registry))
         .ok_or_else(|| wrong("no item is available here"))
 }
 
@@ -183,11 +183,12 @@ const NO_INPUT_WRITE: &str = "what the stream says can't be changed: `:table()` 
 
 impl Handle {
     /// Defines what scripts can do with a handle.
-    fn install(lua: &Lua, reach: Rc<Reach>) -> mlua::Result<()> {
+    fn install(lua: &Lua, registry: Rc<Registry>) -> mlua::Result<()> {
         let of = |value: Value| Self::of(&value).ok_or_else(|| wrong("expected an item"));
         let meta = lua.create_table()?;
-        let index = lua
-            .create_function(move |lua, (this, name): (Value, String)| of(this)?.field(lua, &reach, &name))?;
+        let index = lua.create_function(move |lua, (this, name): (Value, String)| {
+            of(this)?.field(lua, &registry, &name)
+        })?;
         let named =
             lua.create_function(move |lua, this: Value| of(this)?.with(|item| text(lua, &named(item))))?;
         meta.raw_set(MetaMethod::Index.name(), index)?;
@@ -227,10 +228,10 @@ impl Handle {
         self.with(|item| item.input().map_or(Ok(Value::Nil), |value| self.value(lua, value)))
     }
 
-    fn field(self, lua: &Lua, reach: &Reach, name: &str) -> mlua::Result<Value> {
+    fn field(self, lua: &Lua, registry: &Registry, name: &str) -> mlua::Result<Value> {
         self.with(|item| match name {
             "kind" => text(lua, item.kind.name()),
-            "text" => reach.text(lua, self, item),
+            "text" => registry.text(lua, self, item),
             "error" => Ok(Value::Boolean(item.error)),
             "tool" => match item.fact("tool").and_then(FactRef::str) {
                 Some(own) if item.kind == Kind::Call => text(lua, &own),
@@ -254,7 +255,7 @@ impl Handle {
             "call" => {
                 Self::call().filter(|_| !self.is_call()).map_or(Ok(Value::Nil), |call| call.into_lua(lua))
             }
-            "default" => Ok(Value::Function(reach.methods.default.clone())),
+            "default" => Ok(Value::Function(registry.methods.default.clone())),
             "took" => Ok(item.fact("took_ms").and_then(FactRef::float).map_or(Value::Nil, Value::Number)),
             // One function may format several kinds, so a field of another kind is nil.
             name if ["Call", "Result"]
@@ -328,8 +329,8 @@ impl JsonHandle {
         // A field of the same name wins: `input.table` means the data.
         Ok(match (found, &*name) {
             (Some(found), _) => found,
-            (None, "table") => Value::Function(reach(lua)?.methods.table.clone()),
-            (None, "raw") => Value::Function(reach(lua)?.methods.raw.clone()),
+            (None, "table") => Value::Function(registry(lua)?.methods.table.clone()),
+            (None, "raw") => Value::Function(registry(lua)?.methods.raw.clone()),
             _ => Value::Nil,
         })
     }
@@ -458,7 +459,7 @@ impl UserData for RunFacts {
         methods.add_meta_method(MetaMethod::NewIndex, refuse_write);
         methods.add_meta_method(MetaMethod::Index, |lua, _, name: LuaString| {
             let name = name.to_str()?;
-            reach(lua)?.current.facts(|facts, usage| {
+            registry(lua)?.current.facts(|facts, usage| {
                 let value = match &*name {
                     "agent" => &facts.agent,
                     "version" => &facts.version,

@@ -75,7 +75,7 @@ pub struct Hook {
 
 /// The owner of a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Who {
+pub(crate) enum LayerId {
     /// A plugin in Lua, counted from the lowest.
     Plugin(usize),
     /// A native plugin, counted from the lowest.
@@ -310,7 +310,7 @@ impl Registered {
 /// One step of a ladder: a layer and its answer.
 #[derive(Clone, Debug)]
 pub(crate) struct LadderStep {
-    pub(crate) who: Who,
+    pub(crate) who: LayerId,
     pub(crate) answer: FieldAnswer,
     pub(crate) source: Rc<AnswerSource>,
 }
@@ -326,7 +326,7 @@ pub(crate) struct Ladder {
 impl Ladder {
     /// The ladder of a tool.
     pub(crate) fn of_tool<'a>(
-        layers: impl DoubleEndedIterator<Item = (Who, &'a Registered)>,
+        layers: impl DoubleEndedIterator<Item = (LayerId, &'a Registered)>,
         tool: &str,
         action: Option<Action>,
     ) -> Rc<Self> {
@@ -350,7 +350,7 @@ impl Ladder {
 
     /// The ladder of a view.
     pub(crate) fn of_views<'a>(
-        layers: impl DoubleEndedIterator<Item = (Who, &'a Registered)>,
+        layers: impl DoubleEndedIterator<Item = (LayerId, &'a Registered)>,
         viewed: Viewed,
     ) -> Rc<Self> {
         let mut ladder = Self::default();
@@ -396,7 +396,7 @@ impl Ladder {
 
     /// Whether exactly one function of a plugin formats this item.
     pub(super) fn is_lone(&self, item: &Item) -> bool {
-        let mut steps = self.steps(item).filter(|step| step.who != Who::Profile);
+        let mut steps = self.steps(item).filter(|step| step.who != LayerId::Profile);
         steps.next().is_some_and(|step| matches!(step.answer, FieldAnswer::Function(_) | FieldAnswer::Native))
             && steps.next().is_none()
     }

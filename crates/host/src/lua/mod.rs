@@ -38,6 +38,6 @@ mod tests;
 
 pub(crate) use dialect::dialect_plugins;
 pub use layers::Hook;
-pub(crate) use plugin::Running;
+pub(crate) use plugin::LoadedPlugin;
 pub(crate) use plugins::Plugins;
 pub(crate) use scripts::{Scripts, plain};

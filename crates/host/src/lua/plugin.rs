@@ -11,15 +11,15 @@ use streamfmt_core::redact::Redaction;
 use streamfmt_core::theme::wrong_role;
 
 use super::api::{self, Plugin};
-use super::call_faults::Meter;
-use super::current::Current;
-use super::item::{self, Reach};
+use super::call_faults::CallCounter;
+use super::current::CurrentItem;
+use super::item::{self, Registry};
 use super::kept_state;
 use super::layers::Registered;
 use super::vm::{self, Stop, Trip, Vm};
 use crate::plugin::OutputContext;
 use crate::plugin::journal::{Journal, LEFT_OUT, Warning};
-use crate::plugin::pack::{Pack, PluginLayer};
+use crate::plugin::source::{PluginLayer, PluginSource};
 use crate::settings::group;
 
 /// Limit violations after which a plugin is disabled for the rest of the run.
@@ -30,16 +30,16 @@ pub(super) const MOST_FAILURES: u32 = 20;
 const MOST_ROLES: usize = 256;
 
 /// A running plugin.
-pub(crate) struct Running {
+pub(crate) struct LoadedPlugin {
     layer: PluginLayer,
-    pack: Arc<Pack>,
+    pack: Arc<PluginSource>,
     vm: Vm,
     plugin: Rc<Plugin>,
     registered: Registered,
     /// The table that its functions receive as `ctx`.
     pub(super) context: Table,
     state: Table,
-    meter: Rc<Meter>,
+    meter: Rc<CallCounter>,
     trips: Cell<u32>,
     failures: Cell<u32>,
     /// Whether any of its files mentions `default()`.
@@ -75,15 +75,15 @@ impl From<String> for CallFailure {
     }
 }
 
-impl Running {
+impl LoadedPlugin {
     /// Creates a VM for a plugin and runs its entry file.
     pub(super) fn load(
         layer: PluginLayer,
-        pack: &Arc<Pack>,
-        current: &Rc<Current>,
+        pack: &Arc<PluginSource>,
+        current: &Rc<CurrentItem>,
         shown: OutputContext,
         journal: &Journal,
-        meter: &Rc<Meter>,
+        meter: &Rc<CallCounter>,
     ) -> Result<Self, Box<Warning>> {
         let plugin = Rc::new(Plugin::default());
         let (printing, named, fallback) = (journal.clone(), Rc::clone(&plugin), pack.name.clone());
@@ -95,7 +95,7 @@ impl Running {
             }
         };
         let made = Vm::new(log, |lua, globals| {
-            Reach::install(lua, current)?;
+            Registry::install(lua, current)?;
             let options = options(lua, pack)?;
             api::install(lua, globals, &plugin, &options)?;
             if pack.has_modules() {
@@ -181,12 +181,12 @@ impl Running {
         }
         let lua = self.vm.lua();
         self.vm.run(|| {
-            let reach = item::reach(lua)?;
+            let registry = item::registry(lua)?;
             lua.scope(|scope| {
                 let below = scope.create_function(|lua, of_call| below(lua, of_call))?;
-                let before = reach.below.replace(Some(below));
+                let before = registry.below.replace(Some(below));
                 let answer = function.call(arguments);
-                reach.below.replace(before);
+                registry.below.replace(before);
                 answer
             })
         })
@@ -320,7 +320,7 @@ impl Running {
 }
 
 /// `require`: runs a file of the plugin's own folder once, and returns its value.
-fn require(lua: &Lua, pack: &Arc<Pack>) -> mlua::Result<Function> {
+fn require(lua: &Lua, pack: &Arc<PluginSource>) -> mlua::Result<Function> {
     let pack = Arc::clone(pack);
     let loaded = lua.create_table()?;
     lua.create_function(move |lua, name: String| {
@@ -341,7 +341,7 @@ fn require(lua: &Lua, pack: &Arc<Pack>) -> mlua::Result<Function> {
 }
 
 /// The plugin's options, for `sf.options` and `ctx.options`.
-fn options(lua: &Lua, pack: &Pack) -> mlua::Result<Table> {
+fn options(lua: &Lua, pack: &PluginSource) -> mlua::Result<Table> {
     let options = lua.create_table()?;
     for (name, choice) in &pack.options {
         options.raw_set(name.as_str(), option(lua, &choice.value)?)?;
@@ -395,7 +395,7 @@ fn option(lua: &Lua, value: &toml::Value) -> mlua::Result<Value> {
 
 /// Creates a warning about a plugin, with the source line at `place` and the path of its file on disk.
 fn warning(
-    pack: &Pack,
+    pack: &PluginSource,
     plugin: String,
     doing: String,
     place: Option<(String, usize)>,
@@ -412,7 +412,7 @@ fn warning(
 
 /// Creates the warning for a failure. Unless the error has a place, the warning points to `place`.
 fn failure(
-    pack: &Pack,
+    pack: &PluginSource,
     name: String,
     wrong: CallFailure,
     place: Option<(String, usize)>,
@@ -434,7 +434,7 @@ fn failure(
 }
 
 /// The place where a call was stopped, and the message.
-fn stopped(pack: &Pack, stop: &Stop) -> (Option<(String, usize)>, String) {
+fn stopped(pack: &PluginSource, stop: &Stop) -> (Option<(String, usize)>, String) {
     let (place, message) = stop.error.as_ref().map_or((None, String::new()), |error| explain(pack, error));
     let mut message = stop.trip.map_or(message, Trip::message);
     let source = place.as_ref().map(|(file, line)| pack.line(file, *line).unwrap_or_default());
@@ -491,7 +491,7 @@ fn hint(message: &str, source: &str) -> Option<&'static str> {
 }
 
 /// The place of an error and its message.
-fn explain(pack: &Pack, error: &mlua::Error) -> (Option<(String, usize)>, String) {
+fn explain(pack: &PluginSource, error: &mlua::Error) -> (Option<(String, usize)>, String) {
     let mut error = error;
     let mut traces = Vec::new();
     while let mlua::Error::CallbackError { traceback, cause } = error {

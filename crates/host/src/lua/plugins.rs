@@ -12,14 +12,14 @@ use streamfmt_core::entry::{Block, Line, View};
 use streamfmt_core::formatter::FormatError;
 use streamfmt_core::redact::Redaction;
 
-use super::call_faults::Meter;
-use super::current::Current;
-use super::layers::{Hook, Registered, Who};
-use super::plugin::{CallFailure, Running};
+use super::call_faults::CallCounter;
+use super::current::CurrentItem;
+use super::layers::{Hook, LayerId, Registered};
+use super::plugin::{CallFailure, LoadedPlugin};
 use crate::native::{NativeLayer, NativePlugins};
 use crate::plugin::journal::{Journal, OFF, Warning, short};
-use crate::plugin::pack::{Pack, PluginLayer};
-use crate::plugin::{AddedNames, Chosen, OutputContext};
+use crate::plugin::source::{PluginLayer, PluginSource};
+use crate::plugin::{AddedNames, EnabledPlugin, OutputContext};
 use crate::tools::rule::ToolRule;
 
 /// Most failures that are kept until they are taken, so that an endless stream doesn't collect them without limit.
@@ -36,16 +36,16 @@ pub(super) fn assert_on_thread(plugins: &SendWrapper<Rc<Plugins>>) {
 /// All plugins of a run.
 pub(crate) struct Plugins {
     /// The plugins in Lua, lowest layer first.
-    all: Vec<Running>,
+    all: Vec<LoadedPlugin>,
     native: NativePlugins,
     /// The groups that each native plugin formats.
     native_registered: Vec<Registered>,
     /// All layers, lowest first.
-    order: Vec<Who>,
+    order: Vec<LayerId>,
     /// The profile's rules for tools. Their layer is directly above the plugins of [`PluginLayer::Pack`].
     rules: Registered,
-    pub(super) current: Rc<Current>,
-    meter: Rc<Meter>,
+    pub(super) current: Rc<CurrentItem>,
+    meter: Rc<CallCounter>,
     journal: Journal,
     failures: RefCell<Vec<FormatError>>,
     /// Notes to show below the next view.
@@ -61,12 +61,13 @@ impl Drop for Plugins {
 
 impl Plugins {
     /// The names of dialects, writers and accumulators that plugins add. Loads the plugins without reporting anything.
-    pub(crate) fn names(chosen: &[Chosen]) -> AddedNames {
+    pub(crate) fn names(chosen: &[EnabledPlugin]) -> AddedNames {
         // A native plugin adds no names, so its code needn't be loaded.
-        let scripts: Vec<Chosen> = chosen.iter().filter(|(_, pack)| !pack.is_native()).cloned().collect();
+        let scripts: Vec<EnabledPlugin> =
+            chosen.iter().filter(|plugin| !plugin.is_native()).cloned().collect();
         let plugins = Self::load(&scripts, &[], OutputContext::default(), &Journal::default());
         let (mut dialects, mut writers, mut accumulators) = (Vec::new(), Vec::new(), Vec::new());
-        for registered in plugins.all.iter().map(Running::registered) {
+        for registered in plugins.all.iter().map(LoadedPlugin::registered) {
             dialects.extend(registered.dialects.iter().map(|dialect| dialect.name.clone()));
             accumulators.extend(registered.accumulators.iter().map(|known| known.name.clone()));
             writers.extend(registered.writers.iter().map(|writer| writer.known.clone()));
@@ -76,7 +77,7 @@ impl Plugins {
 
     /// Loads plugins, lowest layer first. One that fails to load is skipped.
     pub(crate) fn load(
-        chosen: &[Chosen],
+        chosen: &[EnabledPlugin],
         rules: &[ToolRule],
         shown: OutputContext,
         journal: &Journal,
@@ -93,26 +94,26 @@ impl Plugins {
             order: Vec::new(),
             rules: Registered::of_profile(rules),
             current: Rc::default(),
-            meter: Rc::new(Meter::new(journal.fault())),
+            meter: Rc::new(CallCounter::new(journal.fault())),
             journal: journal.clone(),
             failures: RefCell::default(),
             notes: RefCell::default(),
         };
         let mut natives = 0;
         let mut below_rules = 0;
-        for (layer, pack) in chosen {
+        for EnabledPlugin { layer, pack, .. } in chosen {
             if pack.is_native() {
                 // A native plugin that can't be loaded is skipped.
                 let native = plugins.native.all().get(natives);
                 if native.is_none_or(|native| !Arc::ptr_eq(native.pack(), pack)) {
                     continue;
                 }
-                plugins.order.push(Who::Native(natives));
+                plugins.order.push(LayerId::Native(natives));
                 natives += 1;
             } else {
-                match Running::load(*layer, pack, &plugins.current, shown, journal, &plugins.meter) {
+                match LoadedPlugin::load(*layer, pack, &plugins.current, shown, journal, &plugins.meter) {
                     Ok(plugin) => {
-                        plugins.order.push(Who::Plugin(plugins.all.len()));
+                        plugins.order.push(LayerId::Plugin(plugins.all.len()));
                         plugins.all.push(plugin);
                     }
                     Err(warning) => {
@@ -124,7 +125,7 @@ impl Plugins {
             }
             below_rules += usize::from(*layer == PluginLayer::Pack);
         }
-        plugins.order.insert(below_rules, Who::Profile);
+        plugins.order.insert(below_rules, LayerId::Profile);
         plugins
     }
 
@@ -134,27 +135,28 @@ impl Plugins {
     }
 
     /// The native plugin of a layer, if it is one.
-    pub(crate) fn native(&self, who: Who) -> Option<&dyn NativeLayer> {
+    pub(crate) fn native(&self, who: LayerId) -> Option<&dyn NativeLayer> {
         match who {
-            Who::Native(index) => self.native.all().get(index).map(|native| &**native),
-            Who::Plugin(_) | Who::Profile => None,
+            LayerId::Native(index) => self.native.all().get(index).map(|native| &**native),
+            LayerId::Plugin(_) | LayerId::Profile => None,
         }
     }
 
     /// All layers, lowest first.
-    pub(super) fn order(&self) -> &[Who] {
+    pub(super) fn order(&self) -> &[LayerId] {
         &self.order
     }
 
     /// The plugins in Lua, lowest layer first.
-    pub(crate) fn all(&self) -> &[Running] {
+    pub(crate) fn all(&self) -> &[LoadedPlugin] {
         &self.all
     }
 
     /// Loads a plugin to list what it registers. Its prints and warnings go to the journal; the error is why it can't be loaded.
-    pub(crate) fn hooks_of(pack: &Arc<Pack>, journal: &Journal) -> Result<Vec<Hook>, Box<Warning>> {
+    pub(crate) fn hooks_of(pack: &Arc<PluginSource>, journal: &Journal) -> Result<Vec<Hook>, Box<Warning>> {
         let shown = OutputContext::default();
-        let plugin = Running::load(PluginLayer::Run, pack, &Rc::default(), shown, journal, &Rc::default())?;
+        let plugin =
+            LoadedPlugin::load(PluginLayer::Run, pack, &Rc::default(), shown, journal, &Rc::default())?;
         let mut hooks = plugin.registered().hooks_of_all();
         let Redaction { secrets, emails, home, own } = plugin.redaction();
         let masks = [(secrets, "secrets"), (emails, "emails"), (home, "home"), (!own.is_empty(), "patterns")];
@@ -166,30 +168,30 @@ impl Plugins {
     }
 
     /// Whether the layer `one` is below `other`.
-    pub(super) fn is_below(&self, one: Who, other: Who) -> bool {
+    pub(super) fn is_below(&self, one: LayerId, other: LayerId) -> bool {
         let height = |who| self.order.iter().position(|layer| *layer == who);
         height(one) < height(other)
     }
 
     /// The Lua plugin of a layer, if it is one.
-    pub(crate) fn get(&self, who: Who) -> Option<&Running> {
+    pub(crate) fn get(&self, who: LayerId) -> Option<&LoadedPlugin> {
         match who {
-            Who::Plugin(index) => self.all.get(index),
-            Who::Native(_) | Who::Profile => None,
+            LayerId::Plugin(index) => self.all.get(index),
+            LayerId::Native(_) | LayerId::Profile => None,
         }
     }
 
     /// The Lua plugin of a layer, unless it is disabled.
-    pub(super) fn running(&self, who: Who) -> Option<&Running> {
+    pub(super) fn running(&self, who: LayerId) -> Option<&LoadedPlugin> {
         self.get(who).filter(|plugin| !plugin.is_off())
     }
 
     /// All layers with what they registered, lowest first.
-    pub(crate) fn layers(&self) -> impl DoubleEndedIterator<Item = (Who, &Registered)> {
+    pub(crate) fn layers(&self) -> impl DoubleEndedIterator<Item = (LayerId, &Registered)> {
         self.order.iter().map(|who| match *who {
-            Who::Plugin(index) => (*who, self.all[index].registered()),
-            Who::Native(index) => (*who, &self.native_registered[index]),
-            Who::Profile => (*who, &self.rules),
+            LayerId::Plugin(index) => (*who, self.all[index].registered()),
+            LayerId::Native(index) => (*who, &self.native_registered[index]),
+            LayerId::Profile => (*who, &self.rules),
         })
     }
 
@@ -201,7 +203,7 @@ impl Plugins {
     }
 
     /// Counts the calls of all plugins.
-    pub(super) fn meter(&self) -> &Meter {
+    pub(super) fn meter(&self) -> &CallCounter {
         &self.meter
     }
 
@@ -216,7 +218,7 @@ impl Plugins {
     }
 
     /// Checks the custom roles in a function's result.
-    pub(super) fn check_roles(&self, plugin: &Running, function: &Function, roles: &[String]) {
+    pub(super) fn check_roles(&self, plugin: &LoadedPlugin, function: &Function, roles: &[String]) {
         for role in roles {
             plugin.warn_of_role_by(&self.journal, role, function);
         }
@@ -225,7 +227,7 @@ impl Plugins {
     /// Counts a failed call of a plugin, and reports it if it is new.
     pub(super) fn fail(
         &self,
-        plugin: &Running,
+        plugin: &LoadedPlugin,
         function: &Function,
         wrong: impl Into<CallFailure>,
         doing: &str,

@@ -20,12 +20,12 @@ use streamfmt_core::session::Session;
 use super::block::AnswerReader;
 use super::current::Handle;
 use super::item::a_type;
-use super::layers::Who;
-use super::plugin::{CallFailure, Running, check_keys, check_name, function_of};
+use super::layers::LayerId;
+use super::plugin::{CallFailure, LoadedPlugin, check_keys, check_name, function_of};
 use super::plugins::Plugins;
 use super::spell::to_json;
 use super::vm::Stop;
-use crate::tools::amend::About;
+use crate::tools::amend::FormatRequest;
 
 /// The name that disables record views, and that no accumulator may have.
 const NONE: &str = "none";
@@ -82,7 +82,7 @@ struct ScriptedAccumulator(SendWrapper<ScriptedRecords>);
 
 struct ScriptedRecords {
     plugins: Rc<Plugins>,
-    who: Who,
+    who: LayerId,
     functions: RecordsRegistration,
     /// The state after the records so far. `None` before the first.
     state: Option<Value>,
@@ -92,7 +92,7 @@ struct ScriptedRecords {
 
 impl ScriptedRecords {
     /// The current state, or the initial one before the first record.
-    fn current(&self, plugin: &Running, doing: &str) -> Option<Value> {
+    fn current(&self, plugin: &LoadedPlugin, doing: &str) -> Option<Value> {
         if let Some(state) = &self.state {
             return Some(state.clone());
         }
@@ -107,7 +107,7 @@ impl ScriptedRecords {
     /// it.
     fn state_of(
         &self,
-        plugin: &Running,
+        plugin: &LoadedPlugin,
         function: &Function,
         answer: Result<Value, Stop>,
         none: Option<&str>,
@@ -135,7 +135,7 @@ impl ScriptedRecords {
     fn added(&self, item: &Item, session: &Session) -> Option<Value> {
         let (plugin, record) = (self.plugins.running(self.who)?, item.record.as_ref()?);
         let doing = format!("adding a record to {} (line {})", self.functions.name, item.line);
-        let about = About { item, session, call: None };
+        let about = FormatRequest { item, session, call: None };
         self.plugins.current.show(about, || {
             let state = self.current(plugin, &doing)?;
             let add = &self.functions.add;

@@ -22,8 +22,8 @@ use streamfmt_core::text::Text;
 use super::block::{AnswerFault, AnswerReader};
 use super::current::Handle;
 use super::item::close;
-use super::layers::{FieldAnswer, HookEvent, Ladder, LadderStep, Viewed, Who};
-use super::plugin::{CallFailure, Running};
+use super::layers::{FieldAnswer, HookEvent, Ladder, LadderStep, LayerId, Viewed};
+use super::plugin::{CallFailure, LoadedPlugin};
 use super::plugins::{Plugins, assert_on_thread};
 use super::records;
 use super::value::{kind_of, string};
@@ -31,7 +31,7 @@ use super::view_to_lua::to_lua;
 use super::vm::Stop;
 use crate::native::{NativeLayer, RestOf};
 use crate::plugin::journal::BELOW;
-use crate::tools::amend::{About, Amended, Amender, Answers, Argument, Given, SHORT};
+use crate::tools::amend::{Amended, Amender, Answers, Argument, FormatRequest, Given, SHORT};
 use crate::tools::field::ToolField;
 use crate::tools::pattern::PerTool;
 
@@ -55,7 +55,7 @@ type KeptStates = Vec<(String, (Lua, Table))>;
 
 /// The item being formatted.
 struct ScriptItem<'a> {
-    about: About<'a>,
+    about: FormatRequest<'a>,
     ladder: Rc<Ladder>,
     /// Whether the item represents a whole record. Then there is no layer below the plugins.
     is_frame: bool,
@@ -108,7 +108,7 @@ impl LayerAnswers<'_> {
         let Self { scripts, focus } = *self;
         for step in focus.ladder.field(field) {
             let plugin = scripts.plugins.get(step.who);
-            if plugin.is_some_and(Running::is_off) {
+            if plugin.is_some_and(LoadedPlugin::is_off) {
                 continue;
             }
             let given = match &step.answer {
@@ -154,7 +154,9 @@ impl Answers for LayerAnswers<'_> {
 
     fn word(&self, field: ToolField) -> Option<&str> {
         self.focus.ladder.field(field).iter().find_map(|step| match &step.answer {
-            FieldAnswer::Word(word) if !self.scripts.plugins.get(step.who).is_some_and(Running::is_off) => {
+            FieldAnswer::Word(word)
+                if !self.scripts.plugins.get(step.who).is_some_and(LoadedPlugin::is_off) =>
+            {
                 Some(word.as_str())
             }
             _ => None,
@@ -196,7 +198,7 @@ impl Answers for LayerAnswers<'_> {
         let is_used = |step: &LadderStep| match &step.answer {
             FieldAnswer::Template(template) => about.fills_call(template),
             FieldAnswer::Native => !self.scripts.plugins.native(step.who).is_some_and(NativeLayer::is_off),
-            FieldAnswer::Function(_) => !self.scripts.plugins.get(step.who).is_some_and(Running::is_off),
+            FieldAnswer::Function(_) => !self.scripts.plugins.get(step.who).is_some_and(LoadedPlugin::is_off),
             FieldAnswer::Word(_) => false,
         };
         self.focus.ladder.call_steps().any(is_used)
@@ -221,7 +223,7 @@ impl Scripts {
         })
     }
 
-    fn ladder(&self, about: About<'_>) -> Rc<Ladder> {
+    fn ladder(&self, about: FormatRequest<'_>) -> Rc<Ladder> {
         let kind = about.item.kind;
         if !matches!(kind, Kind::Call | Kind::Result) {
             let known = self.views.iter().find(|(viewed, _)| *viewed == kind);
@@ -314,8 +316,8 @@ impl Scripts {
     }
 
     /// Formats the call of the current result with the layers below `who`.
-    fn below_of_call(&self, call: &Item, session: &Session, who: Who) -> Verdict {
-        let about = About { item: call, session, call: None };
+    fn below_of_call(&self, call: &Item, session: &Session, who: LayerId) -> Verdict {
+        let about = FormatRequest { item: call, session, call: None };
         let focus = ScriptItem { about, ladder: self.ladder(about), is_frame: false };
         let steps = focus.ladder.field(ToolField::Call);
         let from = steps.iter().position(|step| self.plugins.is_below(step.who, who)).unwrap_or(steps.len());
@@ -327,7 +329,7 @@ impl Scripts {
     fn used<T>(
         &self,
         focus: &ScriptItem<'_>,
-        plugin: &Running,
+        plugin: &LoadedPlugin,
         function: &Function,
         answer: Result<Value, Stop>,
         read: impl FnOnce(&AnswerReader<'_>, Value) -> Result<Option<T>, AnswerFault>,
@@ -364,7 +366,7 @@ impl Formatter for Scripts {
     }
 
     fn format(&self, item: &Item, session: &Session) -> Result<Verdict, FormatError> {
-        let about = About::of(item, session);
+        let about = FormatRequest::of(item, session);
         let ladder = self.ladder(about);
         if ladder.passes(item) {
             return Ok(Verdict::Pass);
@@ -394,7 +396,7 @@ impl FrameFormatter for Scripts {
     fn frame(&self, frame: &Item, session: &Session) -> Result<Verdict, FormatError> {
         self.plugins.meter().enter(&frame.id, || false);
         let ladder = Rc::clone(&self.frames);
-        let about = About { item: frame, session, call: None };
+        let about = FormatRequest { item: frame, session, call: None };
         Ok(self.verdict(&ScriptItem { about, ladder, is_frame: true }))
     }
 }
@@ -424,7 +426,7 @@ impl StreamFormatter for Scripts {
             };
             if let Observation::Complete(item) = moment {
                 let call = item.call.as_ref().and_then(|id| session.call(id));
-                self.plugins.current.show(About { item, session, call }, hooks);
+                self.plugins.current.show(FormatRequest { item, session, call }, hooks);
             } else {
                 self.plugins.current.note(session);
                 hooks();
@@ -477,7 +479,7 @@ impl PluginFormatter for Scripts {
 impl Scripts {
     fn hook(
         &self,
-        plugin: &Running,
+        plugin: &LoadedPlugin,
         function: &Function,
         event: HookEvent,
         moment: Observation<'_>,
@@ -488,7 +490,7 @@ impl Scripts {
             Observation::Complete(item) => item,
             _ => &nothing,
         };
-        let about = About { item, session, call: None };
+        let about = FormatRequest { item, session, call: None };
         let focus = ScriptItem { about, ladder: Rc::default(), is_frame: false };
         let context = &plugin.context;
         let answer = match moment {

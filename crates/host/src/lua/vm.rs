@@ -19,7 +19,7 @@ use mlua::{Function, Lua, LuaOptions, LuaString, StdLib, Table, Value, VmState};
 use streamfmt_core::pattern::{ScanBudget, ScanOverrun};
 
 use super::{item, spell};
-use crate::plugin::pack::Bytecodes;
+use crate::plugin::source::Bytecodes;
 
 /// Most steps (loop iterations and calls) in one run of a script.
 pub(super) const FUEL: u64 = 1_000_000;

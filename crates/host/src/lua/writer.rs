@@ -22,7 +22,7 @@ use streamfmt_core::writer::{Wants, Writer};
 use streamfmt_writers::ci;
 
 use super::block::{AnswerFault, AnswerReader};
-use super::layers::Who;
+use super::layers::LayerId;
 use super::plugin::{CallFailure, check_keys, check_name, function_of};
 use super::plugins::Plugins;
 use super::prose;
@@ -129,7 +129,7 @@ pub(crate) struct ScriptedWriter {
 /// The state that the functions of `w` access.
 struct WriterState {
     plugins: Rc<Plugins>,
-    who: Who,
+    who: LayerId,
     spec: Registration,
     /// Writes the blocks passed to `w:block`.
     scratch: RefCell<Box<dyn Writer>>,

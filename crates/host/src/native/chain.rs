@@ -12,9 +12,9 @@ use streamfmt_core::session::Session;
 use streamfmt_formatters::standard::Standard;
 
 use super::{NativeLayer, RestOf, layer};
-use crate::plugin::Chosen;
+use crate::plugin::EnabledPlugin;
 use crate::plugin::journal::Journal;
-use crate::tools::amend::{About, Given};
+use crate::tools::amend::{FormatRequest, Given};
 use crate::tools::formatter::RuleFormatter;
 use crate::tools::rule::ToolRule;
 
@@ -24,9 +24,9 @@ pub(crate) struct NativePlugins(Arc<Vec<Box<dyn NativeLayer>>>);
 
 impl NativePlugins {
     /// Loads the native plugins among `chosen`. One that fails to load is reported and skipped.
-    pub(crate) fn load(chosen: &[Chosen], journal: &Journal) -> Self {
+    pub(crate) fn load(chosen: &[EnabledPlugin], journal: &Journal) -> Self {
         let mut layers = Vec::new();
-        for (layer, pack) in chosen {
+        for EnabledPlugin { layer, pack, .. } in chosen {
             let Some(code) = pack.native() else { continue };
             match layer::load(*layer, pack, code, journal) {
                 Ok(loaded) => layers.push(loaded),
@@ -64,12 +64,14 @@ struct NativeChain {
 
 impl NativeChain {
     /// The verdict of the lowest `count` plugins and the layers below them.
-    fn below(&self, about: About<'_>, count: usize) -> Verdict {
+    fn below(&self, about: FormatRequest<'_>, count: usize) -> Verdict {
         let plugins = self.plugins.all()[..count].iter().enumerate().rev();
         for (at, plugin) in plugins.filter(|(_, plugin)| plugin.is_for(about.item)) {
             let rest = |rest| match (rest, about.call) {
                 (RestOf::Item, _) => self.below(about, at),
-                (RestOf::Call, Some(call)) => self.below(About { item: call, call: None, ..about }, at),
+                (RestOf::Call, Some(call)) => {
+                    self.below(FormatRequest { item: call, call: None, ..about }, at)
+                }
                 (RestOf::Call, None) => Verdict::Pass,
             };
             match plugin.format(about, &rest) {
@@ -99,7 +101,7 @@ impl Formatter for NativeChain {
         if !plugins.iter().any(|plugin| plugin.is_for(item)) {
             return self.rules.as_ref().map_or(Ok(Verdict::Pass), |rules| rules.format(item, session));
         }
-        let mut verdict = self.below(About::of(item, session), plugins.len());
+        let mut verdict = self.below(FormatRequest::of(item, session), plugins.len());
         if let Verdict::Show(view) = &mut verdict {
             for lines in plugins.iter().map(|plugin| plugin.take_notes()).filter(|lines| !lines.is_empty()) {
                 view.body.push(Block::Lines { lines });

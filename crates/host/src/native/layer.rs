@@ -18,8 +18,8 @@ use super::{NativeLayer, RestOf};
 use crate::files::lock;
 use crate::plugin::journal::{BELOW, Journal, LEFT_OUT, OFF, Warning, short};
 use crate::plugin::library::{NativeCode, NativeTable};
-use crate::plugin::pack::{Pack, PluginLayer};
-use crate::tools::amend::{About, Given};
+use crate::plugin::source::{PluginLayer, PluginSource};
+use crate::tools::amend::{FormatRequest, Given};
 
 /// Failures after which a plugin is disabled for the rest of the run.
 const MOST_FAILURES: u32 = 20;
@@ -27,9 +27,9 @@ const MOST_FAILURES: u32 = 20;
 const MOST_KEPT: usize = 64;
 
 /// A native plugin whose library is loaded.
-struct LoadedPlugin {
+struct NativePlugin {
     layer: PluginLayer,
-    pack: Arc<Pack>,
+    pack: Arc<PluginSource>,
     table: &'static NativeTable,
     instance: Mutex<Instance>,
     state: Mutex<LayerState>,
@@ -65,7 +65,7 @@ impl Drop for Instance {
 /// Loads the library of a plugin, unless it is loaded already, and creates an instance.
 pub(super) fn load(
     layer: PluginLayer,
-    pack: &Arc<Pack>,
+    pack: &Arc<PluginSource>,
     code: &NativeCode,
     journal: &Journal,
 ) -> Result<Box<dyn NativeLayer>, Box<Warning>> {
@@ -81,7 +81,7 @@ pub(super) fn load(
         Some(create) => logged(|| unsafe { create(&raw const HOST, SfStr::of(&options)) }),
         None => (std::ptr::null_mut(), Logged::default()),
     };
-    let this = LoadedPlugin {
+    let this = NativePlugin {
         layer,
         pack: Arc::clone(pack),
         table,
@@ -101,7 +101,7 @@ pub(super) fn load(
     Ok(Box::new(this))
 }
 
-impl NativeLayer for LoadedPlugin {
+impl NativeLayer for NativePlugin {
     fn layer(&self) -> PluginLayer {
         self.layer
     }
@@ -110,7 +110,7 @@ impl NativeLayer for LoadedPlugin {
         &self.table.name
     }
 
-    fn pack(&self) -> &Arc<Pack> {
+    fn pack(&self) -> &Arc<PluginSource> {
         &self.pack
     }
 
@@ -122,7 +122,7 @@ impl NativeLayer for LoadedPlugin {
         self.state().failures >= MOST_FAILURES
     }
 
-    fn format(&self, about: About<'_>, rest: &dyn Fn(RestOf) -> Verdict) -> Given<View> {
+    fn format(&self, about: FormatRequest<'_>, rest: &dyn Fn(RestOf) -> Verdict) -> Given<View> {
         let item = about.item;
         if self.is_off() {
             return Given::Nothing;
@@ -144,7 +144,7 @@ impl NativeLayer for LoadedPlugin {
         }
     }
 
-    fn fail_on_purpose(&self, about: About<'_>) -> Given<View> {
+    fn fail_on_purpose(&self, about: FormatRequest<'_>) -> Given<View> {
         let why = "failed on purpose, to test the fallback".to_owned();
         self.fail(&doing(about.item, about.tool()), why);
         Given::Nothing
@@ -167,7 +167,7 @@ impl NativeLayer for LoadedPlugin {
     }
 }
 
-impl LoadedPlugin {
+impl NativePlugin {
     fn state(&self) -> MutexGuard<'_, LayerState> {
         lock(&self.state)
     }
@@ -214,7 +214,7 @@ impl LoadedPlugin {
         if !self.table.observes.iter().any(|group| group.matches(item)) {
             return Vec::new();
         }
-        let about = About::of(item, session);
+        let about = FormatRequest::of(item, session);
         self.observed(
             Some(item),
             about.call,
@@ -284,7 +284,7 @@ impl LoadedPlugin {
 /// Loads the library of a native plugin and returns its name, its version, and the groups that it handles, such as `format Bash`
 /// or `observe call`.
 #[cfg(feature = "lua")]
-pub(crate) fn described(pack: &Pack) -> Result<(String, Option<String>, Vec<String>), String> {
+pub(crate) fn described(pack: &PluginSource) -> Result<(String, Option<String>, Vec<String>), String> {
     let code = pack.native().ok_or_else(|| "it has no library".to_owned())?;
     let table = code.table(&HOST)?;
     let named = |verb: &'static str, groups: &[Selector]| -> Vec<String> {
@@ -331,7 +331,7 @@ fn doing(item: &Item, tool: Option<&str>) -> String {
 }
 
 /// The options of a plugin as JSON.
-fn options(pack: &Pack) -> String {
+fn options(pack: &PluginSource) -> String {
     let options: Map<String, Value> = pack
         .options
         .iter()

@@ -26,8 +26,8 @@ use streamfmt_core::item::Item;
 use streamfmt_core::profile::Selector;
 use streamfmt_core::session::Session;
 
-use crate::plugin::pack::{Pack, PluginLayer};
-use crate::tools::amend::{About, Given};
+use crate::plugin::source::{PluginLayer, PluginSource};
+use crate::tools::amend::{FormatRequest, Given};
 
 pub(crate) use chain::NativePlugins;
 #[cfg(feature = "lua")]
@@ -52,7 +52,7 @@ pub(crate) trait NativeLayer: Send + Sync {
     fn name(&self) -> &str;
 
     /// The pack that it was loaded from.
-    fn pack(&self) -> &Arc<Pack>;
+    fn pack(&self) -> &Arc<PluginSource>;
 
     /// The groups of items that it formats.
     fn formats(&self) -> &[Selector];
@@ -66,10 +66,10 @@ pub(crate) trait NativeLayer: Send + Sync {
     fn is_off(&self) -> bool;
 
     /// Formats an item. `rest` returns the verdict of the layers below.
-    fn format(&self, about: About<'_>, rest: &dyn Fn(RestOf) -> Verdict) -> Given<View>;
+    fn format(&self, about: FormatRequest<'_>, rest: &dyn Fn(RestOf) -> Verdict) -> Given<View>;
 
     /// Fails instead of being called, to test the fallback.
-    fn fail_on_purpose(&self, about: About<'_>) -> Given<View>;
+    fn fail_on_purpose(&self, about: FormatRequest<'_>) -> Given<View>;
 
     /// Passes a moment of the session to it. Returns the blocks to show there.
     fn observed_moment(&self, moment: Observation<'_>, session: &Session) -> Vec<Block>;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use super::NativeLayer;
 use crate::plugin::journal::{Journal, Warning};
 use crate::plugin::library::NativeCode;
-use crate::plugin::pack::{Pack, PluginLayer};
+use crate::plugin::source::{PluginLayer, PluginSource};
 
 pub(super) fn load(
     _: PluginLayer,
-    _: &Arc<Pack>,
+    _: &Arc<PluginSource>,
     code: &NativeCode,
     _: &Journal,
 ) -> Result<Box<dyn NativeLayer>, Box<Warning>> {
@@ -17,6 +17,6 @@ pub(super) fn load(
 }
 
 #[cfg(feature = "lua")]
-pub(crate) fn described(_: &Pack) -> Result<(String, Option<String>, Vec<String>), String> {
+pub(crate) fn described(_: &PluginSource) -> Result<(String, Option<String>, Vec<String>), String> {
     Err("native plugins can't be loaded".to_owned())
 }

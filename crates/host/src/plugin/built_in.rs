@@ -30,7 +30,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::plugin::pack::Pack;
+    use crate::plugin::source::PluginSource;
 
     #[test]
     fn all_scripted_plugins_in_the_folder_are_built_in() {
@@ -46,9 +46,9 @@ mod tests {
         names.sort();
         assert_eq!(names, BUILT_IN.iter().map(|(name, _)| *name).collect::<Vec<_>>());
         for (name, files) in BUILT_IN {
-            let read = Pack::read(&crate::Files::default(), &root.join(name)).unwrap();
+            let read = PluginSource::read(&crate::Files::default(), &root.join(name)).unwrap();
             let files = files.iter().map(|(file, text)| ((*file).to_owned(), (*text).to_owned()));
-            let built_in = Pack::from_files(files.collect()).map(|pack| pack.at(root.join(name)));
+            let built_in = PluginSource::from_files(files.collect()).map(|pack| pack.at(root.join(name)));
             assert_eq!(built_in.as_ref(), Ok(&read), "{name}: a file is not in the table");
             assert_eq!(read.name, *name);
             assert!(

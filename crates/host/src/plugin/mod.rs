@@ -5,13 +5,14 @@ pub mod journal;
 #[cfg_attr(not(all(feature = "native", unix)), path = "without_native.rs")]
 pub(crate) mod library;
 pub mod manifest;
-pub mod pack;
+pub mod source;
 
 use std::sync::Arc;
 
 use streamfmt_core::profile::Limits;
+use strum::IntoStaticStr;
 
-use pack::{Pack, PluginLayer};
+use source::{PluginLayer, PluginSource};
 
 /// The message for naming a plugin in a build without Lua.
 pub(crate) const WITHOUT_LUA: Option<&str> = if cfg!(feature = "lua") {
@@ -20,8 +21,51 @@ pub(crate) const WITHOUT_LUA: Option<&str> = if cfg!(feature = "lua") {
     Some("plugins need Lua, and this program is built without it (build streamfmt with its feature \"lua\")")
 };
 
-/// A plugin that was chosen, and its layer.
-pub(crate) type Chosen = (PluginLayer, Arc<Pack>);
+/// Where a plugin that is chosen by name comes from, in the order of precedence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
+pub enum PluginOrigin {
+    /// The user's own folder.
+    Own,
+    /// It was installed.
+    Installed,
+    /// It is part of the program.
+    BuiltIn,
+}
+
+impl PluginOrigin {
+    pub(crate) const ALL: [Self; 3] = [Self::Own, Self::Installed, Self::BuiltIn];
+
+    /// Its name: `own`, `installed` or `built-in`.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+}
+
+/// A plugin that is used in a run.
+#[derive(Clone, Debug)]
+pub struct EnabledPlugin {
+    /// Its layer.
+    pub layer: PluginLayer,
+    /// Its files.
+    pub pack: Arc<PluginSource>,
+    /// Its origin, if it was chosen by name.
+    pub origin: Option<PluginOrigin>,
+    /// What selected it: a settings file with its line, the file of its profile, or the script itself.
+    pub by: String,
+}
+
+impl EnabledPlugin {
+    /// Creates one that `by` selected, but not by name.
+    pub(crate) fn new(layer: PluginLayer, pack: impl Into<Arc<PluginSource>>, by: impl Into<String>) -> Self {
+        Self { layer, pack: pack.into(), origin: None, by: by.into() }
+    }
+
+    /// Whether it is a native plugin.
+    pub(crate) fn is_native(&self) -> bool {
+        self.pack.is_native()
+    }
+}
 
 /// What a plugin can know about the output.
 #[derive(Clone, Copy, Debug, Default)]

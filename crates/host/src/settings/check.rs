@@ -9,7 +9,7 @@ use super::{Config, Request, Resolved, SettingsProblems, packs};
 use crate::files::Files;
 use crate::folders::Folders;
 use crate::plugin::journal::{self, Journal};
-use crate::plugin::pack::Pack;
+use crate::plugin::source::PluginSource;
 use crate::problem::{Problem, ProblemKind, Problems, suggestion};
 use crate::settings::group;
 use crate::settings::keys::Named;
@@ -41,7 +41,7 @@ impl Config {
 
     /// Returns the problems of a plugin's profiles and themes as they would be for anyone who installs it: the user's own settings
     /// are ignored, other installed plugins are known.
-    pub(crate) fn check_pack(files: &Files, folders: &Folders, pack: &Arc<Pack>) -> Vec<Problem> {
+    pub(crate) fn check_pack(files: &Files, folders: &Folders, pack: &Arc<PluginSource>) -> Vec<Problem> {
         let request = Request { files: files.clone(), packs: vec![Arc::clone(pack)], ..Request::default() };
         let folders = Folders { config: None, ..folders.clone() };
         let config = Self { request, folders, ..Self::default() };
@@ -116,7 +116,7 @@ impl Config {
     }
 
     /// The themes that can be chosen with these plugins; the first plugins have precedence.
-    pub(crate) fn themes<'p>(&self, plugins: impl IntoIterator<Item = &'p Arc<Pack>>) -> Themes {
+    pub(crate) fn themes<'p>(&self, plugins: impl IntoIterator<Item = &'p Arc<PluginSource>>) -> Themes {
         let mut themes = Themes::new(Some(&self.folders), self.request.files.clone());
         for plugin in plugins {
             themes.add_plugin(Arc::clone(plugin));

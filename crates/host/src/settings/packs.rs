@@ -5,44 +5,19 @@ use std::sync::Arc;
 
 use super::document::{SettingValue, SettingsFile, SettingsLayer};
 use super::{Config, Resolved, SettingsProblems};
-use crate::install::{Installed, PluginOrigin};
+use crate::install::Installed;
 use crate::plugin::journal::Journal;
-use crate::plugin::pack::{self, Pack, PluginLayer};
-use crate::plugin::{Chosen, WITHOUT_LUA};
+use crate::plugin::source::{self, PluginLayer, PluginSource};
+use crate::plugin::{EnabledPlugin, WITHOUT_LUA};
 use crate::problem::{ProblemKind, suggestion};
 use crate::settings::keys::{Named, split_list};
 use crate::settings::profile::Settings;
-
-/// A plugin that is used in a run.
-#[derive(Clone, Debug)]
-pub struct Active {
-    /// Its layer.
-    pub layer: PluginLayer,
-    /// The loaded plugin.
-    pub pack: Arc<Pack>,
-    /// Its origin, if it was chosen by name.
-    pub origin: Option<PluginOrigin>,
-    /// What selected it: a settings file with its line, the file of its profile, or the script itself.
-    pub by: String,
-}
-
-impl Active {
-    /// Creates one that `by` selected, but not by name.
-    fn new(layer: PluginLayer, pack: impl Into<Arc<Pack>>, by: impl Into<String>) -> Self {
-        Self { layer, pack: pack.into(), origin: None, by: by.into() }
-    }
-
-    /// The sources for the plugins' VMs.
-    pub(crate) fn chosen(&self) -> Chosen {
-        (self.layer, Arc::clone(&self.pack))
-    }
-}
 
 /// A profile of a plugin.
 #[derive(Clone, Debug)]
 pub(crate) struct PackProfile {
     /// The plugin.
-    pub(crate) pack: Arc<Pack>,
+    pub(crate) pack: Arc<PluginSource>,
     /// The name of its file in messages.
     pub(crate) file: String,
     /// Its text.
@@ -51,7 +26,7 @@ pub(crate) struct PackProfile {
 
 impl PackProfile {
     /// The profile `name` of a plugin.
-    fn of(pack: &Arc<Pack>, name: &str) -> Option<Self> {
+    fn of(pack: &Arc<PluginSource>, name: &str) -> Option<Self> {
         let (_, file, text) = pack.profiles().find(|(known, ..)| *known == name)?;
         Some(Self { pack: Arc::clone(pack), file, text: text.to_owned() })
     }
@@ -67,7 +42,7 @@ pub(crate) enum Unusable {
 
 impl Config {
     /// Finds a plugin that settings name: by path, or else an installed or a built-in one.
-    pub(crate) fn pack(&self, named: &Named) -> Result<Pack, Unusable> {
+    pub(crate) fn pack(&self, named: &Named) -> Result<PluginSource, Unusable> {
         if let Some(why) = WITHOUT_LUA {
             return Err(Unusable::Missing(ProblemKind::Unsupported, why.to_owned()));
         }
@@ -79,7 +54,7 @@ impl Config {
     }
 
     /// Finds an installed or a built-in plugin.
-    pub(super) fn pack_named(&self, name: &str) -> Result<Pack, Unusable> {
+    pub(super) fn pack_named(&self, name: &str) -> Result<PluginSource, Unusable> {
         let installed = Installed::new(&self.folders);
         installed.find(&self.request.files, name).map_err(|problem| match installed.origin(name) {
             Some(_) => Unusable::Broken(problem.message),
@@ -88,7 +63,7 @@ impl Config {
     }
 
     /// The user's own script, `init.lua` beside the user's settings. It may require other files there, except those of plugins.
-    pub(crate) fn user_pack(&self) -> Option<Result<Pack, String>> {
+    pub(crate) fn user_pack(&self) -> Option<Result<PluginSource, String>> {
         let folder = self.folders.config.as_ref().filter(|_| self.request.file.is_none())?;
         let path = ["init.lua", "init.luau"]
             .map(|name| folder.join(name))
@@ -96,13 +71,13 @@ impl Config {
             .find(|it| self.request.files.has(it))?;
         Some(match WITHOUT_LUA {
             Some(why) => Err(why.to_owned()),
-            None => Pack::read_script(&self.request.files, &path, &["plugins"]),
+            None => PluginSource::read_script(&self.request.files, &path, &["plugins"]),
         })
     }
 
-    fn pack_beside(&self, by: &SettingsFile, path: &str) -> Result<Pack, Unusable> {
-        if pack::is_library(Path::new(path)) {
-            return Err(Unusable::Missing(ProblemKind::NotAllowed, pack::NAMED_BY_FILE.to_owned()));
+    fn pack_beside(&self, by: &SettingsFile, path: &str) -> Result<PluginSource, Unusable> {
+        if source::is_library(Path::new(path)) {
+            return Err(Unusable::Missing(ProblemKind::NotAllowed, source::NAMED_BY_FILE.to_owned()));
         }
         if by.layer == SettingsLayer::Project {
             let files = self
@@ -112,15 +87,17 @@ impl Config {
                 super::project::Brought::File(name, text) => {
                     let stem = Path::new(&name).file_stem().unwrap_or_default().to_string_lossy();
                     let file = Path::new(&name).file_name().unwrap_or_default().to_string_lossy();
-                    let mut pack = Pack::from_source(&file, text);
+                    let mut pack = PluginSource::from_text(&file, text);
                     pack.name = stem.into_owned();
                     Ok(pack)
                 }
-                super::project::Brought::Folder(files) => Pack::from_files(files).map_err(Unusable::Broken),
+                super::project::Brought::Folder(files) => {
+                    PluginSource::from_files(files).map_err(Unusable::Broken)
+                }
             };
         }
         let path = by.folder().join(self.folders.expand(path));
-        Pack::read(&self.request.files, &path).map_err(|message| {
+        PluginSource::read(&self.request.files, &path).map_err(|message| {
             if path.exists() {
                 Unusable::Broken(message)
             } else {
@@ -135,19 +112,18 @@ impl Config {
         &self,
         settings: &Settings,
         resolved: &Resolved,
-        of_run: &[(PluginLayer, Arc<Pack>)],
+        of_run: &[EnabledPlugin],
         journal: &Journal,
         problems: &mut SettingsProblems,
-    ) -> Vec<Active> {
-        let of_run = of_run.iter().map(|(layer, pack)| Active::new(*layer, Arc::clone(pack), "this run"));
-        let mut all: Vec<Active> = of_run.collect();
+    ) -> Vec<EnabledPlugin> {
+        let mut all = of_run.to_vec();
         let installed = Installed::new(&self.folders);
         for profile in &resolved.packs {
             let is_it = |name: &str| profile.pack.name == name;
             let is_listed = settings.plugins.iter().any(|named| is_it(&named.name));
             if !is_listed && !all.iter().any(|other| is_it(&other.pack.name)) {
-                let active = Active::new(PluginLayer::Pack, Arc::clone(&profile.pack), &profile.file);
-                all.push(Active { origin: installed.origin(&profile.pack.name), ..active });
+                let active = EnabledPlugin::new(PluginLayer::Pack, Arc::clone(&profile.pack), &profile.file);
+                all.push(EnabledPlugin { origin: installed.origin(&profile.pack.name), ..active });
             }
         }
         for named in &settings.plugins {
@@ -162,8 +138,8 @@ impl Config {
                     problems.add_at(&named.spot, ProblemKind::NotAllowed, message);
                 }
                 Ok(pack) => {
-                    let active = Active::new(PluginLayer::Pack, pack, named.spot.to_string());
-                    all.push(Active { origin: installed.origin(&named.name), ..active });
+                    let active = EnabledPlugin::new(PluginLayer::Pack, pack, named.spot.to_string());
+                    all.push(EnabledPlugin { origin: installed.origin(&named.name), ..active });
                 }
                 Err(Unusable::Missing(kind, message)) => {
                     problems.add_at(&named.spot, kind, format!("plugin \"{}\": {message}", named.name));
@@ -174,7 +150,7 @@ impl Config {
         }
         for pack in self.scripts(settings, problems) {
             let by = pack.name.clone();
-            all.push(Active::new(PluginLayer::Profile, pack, by));
+            all.push(EnabledPlugin::new(PluginLayer::Profile, pack, by));
         }
         let own = self.folders.config.as_deref().map(|folder| self.folders.shown(&folder.join("init.lua")));
         for (layer, pack, name) in [
@@ -182,7 +158,7 @@ impl Config {
             (PluginLayer::Project, self.project_pack(), ".streamfmt/init.lua"),
         ] {
             match pack {
-                Some(Ok(pack)) => all.push(Active::new(layer, pack, name)),
+                Some(Ok(pack)) => all.push(EnabledPlugin::new(layer, pack, name)),
                 Some(Err(message)) => journal.note_unread(Path::new(name), message),
                 None => {}
             }
@@ -207,7 +183,7 @@ impl Config {
     }
 
     /// The plugins whose profiles are known by name: those of this run, and those used with all profiles.
-    pub(crate) fn known_packs(&self) -> &[Arc<Pack>] {
+    pub(crate) fn known_packs(&self) -> &[Arc<PluginSource>] {
         self.known.get_or_init(|| {
             let mut packs = self.request.packs.clone();
             for named in self.layers.iter().flat_map(|loaded| loaded.general.plugins()) {
@@ -220,7 +196,7 @@ impl Config {
     }
 
     /// The other valid plugins that can be chosen by name.
-    fn other_packs(&self) -> &[Arc<Pack>] {
+    fn other_packs(&self) -> &[Arc<PluginSource>] {
         self.others.get_or_init(|| {
             let known = self.known_packs();
             let mut names = Installed::new(&self.folders).all_names();
@@ -274,7 +250,7 @@ impl Resolved {
 }
 
 /// Sets an option of a plugin. Returns a message if the option or the value is invalid.
-pub(super) fn choose(pack: &mut Pack, option: &str, value: &SettingValue) -> Result<(), String> {
+pub(super) fn choose(pack: &mut PluginSource, option: &str, value: &SettingValue) -> Result<(), String> {
     // An unknown option is reported by name, regardless of its value.
     let like = pack.options.get(option).map_or(toml::Value::Boolean(true), |like| like.value.clone());
     let value = value.like(&like).or_else(|| (!pack.options.contains_key(option)).then_some(like));

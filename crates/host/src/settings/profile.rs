@@ -11,7 +11,7 @@ use indexmap::IndexMap;
 use streamfmt_core::profile::{Ci, Profile, Selector, ToolLimits};
 
 use crate::plugin::WITHOUT_LUA;
-use crate::plugin::pack::Pack;
+use crate::plugin::source::PluginSource;
 use crate::problem::ProblemKind;
 use crate::settings::document::Leaf;
 use crate::settings::keys::{self, FilterAction, FilterRule, KEYS, Named, TOOL_KEYS, ToolTable};
@@ -147,7 +147,7 @@ impl Settings {
 
 impl Config {
     /// Returns the functions that settings name, as one plugin per settings file. Unreadable files are reported.
-    pub(crate) fn scripts(&self, settings: &Settings, problems: &mut SettingsProblems) -> Vec<Pack> {
+    pub(crate) fn scripts(&self, settings: &Settings, problems: &mut SettingsProblems) -> Vec<PluginSource> {
         let mut packs: IndexMap<&str, (String, BTreeMap<String, String>)> = IndexMap::new();
         for ToolScript { pattern, field, script } in &settings.scripts {
             let (path, function) = script.name.split_once('#').unwrap_or((&script.name, ""));
@@ -178,7 +178,7 @@ impl Config {
                 lua_text(pattern)
             );
         }
-        packs.into_iter().map(|(name, (entry, files))| Pack::of_scripts(name, entry, files)).collect()
+        packs.into_iter().map(|(name, (entry, files))| PluginSource::of_scripts(name, entry, files)).collect()
     }
 }
 

@@ -14,7 +14,7 @@ use super::{Config, FILE, Loaded, is_path, switch};
 use crate::files::{FileError, Files};
 use crate::folders::Folders;
 use crate::plugin::WITHOUT_LUA;
-use crate::plugin::pack::{Pack, is_library};
+use crate::plugin::source::{PluginSource, is_library};
 use crate::problem::{Problem, ProblemKind};
 use crate::trust::{Closure, OWN_FOLDER, Trust, TrustStatus};
 
@@ -109,10 +109,10 @@ impl Project {
                     }
                     // A folder is a plugin; it references nothing else.
                     Err(FileError::OtherKind(_)) => {
-                        if let Err(error @ FileError::Leaves(_)) = Pack::names(&self.reader, &path) {
+                        if let Err(error @ FileError::Leaves(_)) = PluginSource::names(&self.reader, &path) {
                             return Err(outside(reference, &error));
                         }
-                        drop(Pack::read(&self.reader, &path));
+                        drop(PluginSource::read(&self.reader, &path));
                     }
                     Err(error @ FileError::Outside(_)) => {
                         return Err(outside(reference, &error));
@@ -139,7 +139,7 @@ impl Project {
     }
 
     /// Its own plugin, `.streamfmt/init.lua`, if it is trusted.
-    fn pack(&self) -> Option<Result<Pack, String>> {
+    fn pack(&self) -> Option<Result<PluginSource, String>> {
         let closure = self.closure.as_ref()?;
         let own = format!("{OWN_FOLDER}/");
         let inside = |name: &str| closure.files.get(&format!("{own}{name}"));
@@ -148,9 +148,9 @@ impl Project {
             return Some(Err(why.to_owned()));
         }
         if inside("plugin.toml").is_some() {
-            return Some(Pack::from_files(texts_in(closure, &own)));
+            return Some(PluginSource::from_files(texts_in(closure, &own)));
         }
-        Some(Ok(Pack::from_source(&format!("{own}init.lua"), String::from_utf8_lossy(entry))))
+        Some(Ok(PluginSource::from_text(&format!("{own}init.lua"), String::from_utf8_lossy(entry))))
     }
 
     /// Keeps the settings that an untrusted project may set, and records the others as refused.
@@ -360,7 +360,7 @@ impl Config {
     }
 
     /// The plugin of a trusted project, `.streamfmt/init.lua`.
-    pub(crate) fn project_pack(&self) -> Option<Result<Pack, String>> {
+    pub(crate) fn project_pack(&self) -> Option<Result<PluginSource, String>> {
         self.project.as_ref()?.pack()
     }
 

@@ -17,7 +17,7 @@ use streamfmt_core::theme::{Appearance, Lookup, Theme, ThemeSource};
 
 use crate::files::{FileError, Files};
 use crate::folders::Folders;
-use crate::plugin::pack::Pack;
+use crate::plugin::source::PluginSource;
 use crate::problem::{self, Problem, ProblemKind, Problems};
 use crate::settings::document::{SettingsFile, SettingsLayer};
 use crate::settings::project::trusted_text;
@@ -48,7 +48,7 @@ enum ThemePlace {
     /// A theme that was added by name.
     Added(String, ThemeSource),
     /// A plugin.
-    Plugin(Arc<Pack>),
+    Plugin(Arc<PluginSource>),
 }
 
 /// A settings file that names a theme.
@@ -82,7 +82,7 @@ impl Themes {
     }
 
     /// Adds the themes of a plugin, with lower precedence than those before.
-    pub fn add_plugin(&mut self, plugin: Arc<Pack>) {
+    pub fn add_plugin(&mut self, plugin: Arc<PluginSource>) {
         self.places.push(ThemePlace::Plugin(plugin));
     }
 
@@ -274,7 +274,7 @@ impl ThemePlace {
     }
 
     /// The plugin of the theme `source`.
-    fn plugin_of(&self, source: &ThemeSource) -> Option<&Pack> {
+    fn plugin_of(&self, source: &ThemeSource) -> Option<&PluginSource> {
         let Self::Plugin(plugin) = self else { return None };
         plugin.themes().any(|(_, file, _)| file == source.name).then_some(plugin)
     }

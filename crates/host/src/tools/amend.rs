@@ -27,14 +27,14 @@ pub(crate) const SHORT: usize = 160;
 
 /// An item being formatted.
 #[derive(Clone, Copy)]
-pub(crate) struct About<'a> {
+pub(crate) struct FormatRequest<'a> {
     pub(crate) item: &'a Item,
     pub(crate) session: &'a Session,
     /// The call that it answers, if it is a result.
     pub(crate) call: Option<&'a Item>,
 }
 
-impl<'a> About<'a> {
+impl<'a> FormatRequest<'a> {
     /// Looks up the call that the item answers, if it is a result.
     pub(crate) fn of(item: &'a Item, session: &'a Session) -> Self {
         let call = item.call.as_ref().filter(|_| item.kind == Kind::Result).and_then(|id| session.call(id));
@@ -119,7 +119,7 @@ impl Amender {
     }
 
     /// An item, with the answers for it.
-    pub(crate) fn amend<'a>(&'a self, about: About<'a>, answers: &'a dyn Answers) -> Amended<'a> {
+    pub(crate) fn amend<'a>(&'a self, about: FormatRequest<'a>, answers: &'a dyn Answers) -> Amended<'a> {
         Amended { amender: self, about, answers }
     }
 }
@@ -127,7 +127,7 @@ impl Amender {
 /// An item, with the answers for it.
 pub(crate) struct Amended<'a> {
     amender: &'a Amender,
-    about: About<'a>,
+    about: FormatRequest<'a>,
     answers: &'a dyn Answers,
 }
 

@@ -3,14 +3,19 @@
 use streamfmt_core::item::{Action, Item};
 use streamfmt_core::text::Text;
 
-use super::amend::About;
+use super::amend::FormatRequest;
 use super::field::ToolField;
 use super::template::Template;
 use crate::json;
 
 /// Fills a template with the fields of an item: the one that `about` refers to, or its call. Returns `None` if a value is
 /// missing.
-pub(super) fn filled(template: &Template, field: ToolField, item: &Item, about: &About<'_>) -> Option<Text> {
+pub(super) fn filled(
+    template: &Template,
+    field: ToolField,
+    item: &Item,
+    about: &FormatRequest<'_>,
+) -> Option<Text> {
     let value = |keys: &[String]| {
         let simple = match (field, keys) {
             (ToolField::Label, [name]) => of_call(item, about.tool(), name),

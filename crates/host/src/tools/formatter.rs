@@ -9,7 +9,7 @@ use streamfmt_core::profile::Profile;
 use streamfmt_core::session::Session;
 use streamfmt_core::text::Text;
 
-use super::amend::{About, Amender, Answers, Argument, Given};
+use super::amend::{Amender, Answers, Argument, FormatRequest, Given};
 use super::field::{FieldValue, ToolField};
 use super::pattern::{PerTool, Rule};
 use super::rule::ToolRule;
@@ -42,7 +42,7 @@ impl Values {
 /// The answers of the rules for an item.
 struct RuleAnswers<'a> {
     values: &'a Values,
-    about: About<'a>,
+    about: FormatRequest<'a>,
 }
 
 impl RuleAnswers<'_> {
@@ -101,7 +101,7 @@ impl Formatter for RuleFormatter {
         if !matches!(item.kind, Kind::Call | Kind::Result) {
             return Ok(Verdict::Pass);
         }
-        let about = About::of(item, session);
+        let about = FormatRequest::of(item, session);
         let (tool, action) = (about.tool().unwrap_or_default(), about.action());
         let values = self.known.get(tool, action, || Values::of(&self.rules, tool, action));
         let answers = RuleAnswers { values: &values, about };

@@ -13,7 +13,7 @@ use streamfmt::core::item::{Id, Item, Kind};
 use streamfmt::core::pipeline::{Output, Pipeline, Report};
 use streamfmt::core::profile::Selector;
 use streamfmt::engine::{Builder, Engine};
-use streamfmt::plugin::pack::Pack;
+use streamfmt::plugin::source::PluginSource;
 
 use crate::generated::{Input, stream};
 use crate::recordings::sample;
@@ -39,7 +39,7 @@ impl Rules {
             ("profiles/ruled.toml", format!("extends = [\"{profile}\"]\n{}", self.0.concat())),
         ];
         let files = files.map(|(name, text)| (name.to_owned(), text)).into();
-        builder.pack(Pack::from_files(files).unwrap()).profile("ruled").strict(true)
+        builder.pack(PluginSource::from_files(files).unwrap()).profile("ruled").strict(true)
     }
 }
 
@@ -298,7 +298,7 @@ fn a_plugin_of_some_tools_leaves_others_alone() {
 fn an_entry_without_content_is_noticed() {
     // Only the view of a whole record may be blank.
     let silent = "sf.view('frame', function() return sf.code('  ', nil, { exact = true }) end)";
-    let engine = engine(text().pack(Pack::from_source("silent.lua", silent)));
+    let engine = engine(text().pack(PluginSource::from_text("silent.lua", silent)));
     let (name, bytes) = sample(0, 1).remove(0);
     assert_accounted(&engine, &bytes, &name);
 }

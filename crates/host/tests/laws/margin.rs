@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 use streamfmt::core::profile::Ci;
 use streamfmt::core::theme::Glyphs;
-use streamfmt::plugin::pack::Pack;
+use streamfmt::plugin::source::PluginSource;
 use streamfmt::{Builder, Engine, Looks};
 
 use crate::Form;
@@ -168,9 +168,9 @@ fn ways() -> Vec<Way> {
         Way::new(text().profile("plain").timestamps(true), Some(20)),
         Way::new(text().ascii(true).set("layout.margin=40"), Some(60)),
         Way::new(text().set("layout.margin=1"), Some(20)),
-        Way::new(text().pack(Pack::from_source("parrot.lua", PARROT)), Some(30)),
-        Way::new(text().profile("full").pack(Pack::from_source("parrot.lua", PARROT)), None),
-        Way::new(log().pack(Pack::from_source("parrot.lua", PARROT)), Some(30)),
+        Way::new(text().pack(PluginSource::from_text("parrot.lua", PARROT)), Some(30)),
+        Way::new(text().profile("full").pack(PluginSource::from_text("parrot.lua", PARROT)), None),
+        Way::new(log().pack(PluginSource::from_text("parrot.lua", PARROT)), Some(30)),
         Way::new(Engine::builder().writer("github-actions").plugin("github-actions"), None),
     ];
     for plugin in ["mcp-pretty", "cost", "redact"] {

@@ -8,23 +8,23 @@ use streamfmt_dialects::DIALECTS;
 
 use super::super::{ChosenProfile, Engine, Plugins};
 use super::{Builder, PluginRequest};
-use crate::install::{Installed, PluginOrigin};
+use crate::install::Installed;
 use crate::plugin::journal::Journal;
 use crate::plugin::manifest;
-use crate::plugin::pack::{self, Pack, PluginLayer, is_source};
-use crate::plugin::{Chosen, WITHOUT_LUA, WriterName};
+use crate::plugin::source::{self, PluginLayer, PluginSource, is_source};
+use crate::plugin::{EnabledPlugin, PluginOrigin, WITHOUT_LUA, WriterName};
 use crate::problem::{ChoiceNames, Problem, ProblemKind, Problems, RunChoice, suggestion};
 use crate::settings::document::{SettingsLayer, Spot};
 use crate::settings::group;
 use crate::settings::keys::Named;
 use crate::settings::profile::Settings;
-use crate::settings::{Active, Config, ProfileChoice, Request, SettingsProblems, tree};
+use crate::settings::{Config, ProfileChoice, Request, SettingsProblems, tree};
 use crate::writers::{self, CiUse, Looks, WRITERS, WriterColors, WriterRow};
 
 /// The inputs that all profiles of a build have in common.
 struct BuildInputs<'a> {
     config: &'a Arc<Config>,
-    plugins: &'a [(PluginLayer, Arc<Pack>)],
+    plugins: &'a [EnabledPlugin],
     journal: &'a Journal,
 }
 
@@ -37,7 +37,7 @@ impl Builder {
         found.errors.0.extend(self.additions.problems());
         let journal = Journal::default();
         let plugins = self.plugins_of_run(&journal, &mut found);
-        let packs = plugins.iter().map(|(_, pack)| Arc::clone(pack)).collect();
+        let packs = plugins.iter().map(|plugin| Arc::clone(&plugin.pack)).collect();
         let config =
             Arc::new(Config::load(&Request { packs, names: self.names(), ..self.sources.request.clone() }));
         found.extend(config.problems().clone());
@@ -136,16 +136,17 @@ impl Builder {
     }
 
     /// Reads the plugins that were requested for this run.
-    fn plugins_of_run(&self, journal: &Journal, found: &mut SettingsProblems) -> Vec<Chosen> {
+    fn plugins_of_run(&self, journal: &Journal, found: &mut SettingsProblems) -> Vec<EnabledPlugin> {
         let Request { files, folders, .. } = &self.sources.request;
         let installed = Installed::new(&folders.clone().unwrap_or_default());
         let origin_of = |name: &str| installed.origin(name).map_or("", PluginOrigin::name);
         let mut plugins = Vec::new();
+        let enabled = |layer, pack| EnabledPlugin::new(layer, pack, "this run");
         for chosen in &self.plugins.requested {
             let (is_native, spot) = match chosen {
                 PluginRequest::Path(path) => {
                     let spot = self.spot(RunChoice::Plugin, &path.display().to_string());
-                    (pack::is_library(path), spot)
+                    (source::is_library(path), spot)
                 }
                 PluginRequest::Pack(_, pack) => (pack.is_native(), Spot::named(&pack.name)),
             };
@@ -155,7 +156,7 @@ impl Builder {
             }
             let path = match chosen {
                 PluginRequest::Pack(layer, pack) => {
-                    plugins.push((*layer, Arc::clone(pack)));
+                    plugins.push(enabled(*layer, Arc::clone(pack)));
                     continue;
                 }
                 PluginRequest::Path(path) => path,
@@ -164,7 +165,7 @@ impl Builder {
             // or on purpose.
             if let Some(name) = path.to_str().filter(|name| installed.origin(name).is_some()) {
                 match installed.find(files, name) {
-                    Ok(pack) => plugins.push((PluginLayer::Run, Arc::new(pack))),
+                    Ok(pack) => plugins.push(enabled(PluginLayer::Run, Arc::new(pack))),
                     Err(problem) => journal.note_unread(path, problem.message),
                 }
                 if path.join(manifest::FILE).is_file() {
@@ -173,9 +174,10 @@ impl Builder {
                 }
                 continue;
             }
-            let read = if is_native { Pack::read_library(path) } else { Pack::read(files, path) };
+            let read =
+                if is_native { PluginSource::read_library(path) } else { PluginSource::read(files, path) };
             match read {
-                Ok(pack) => plugins.push((PluginLayer::Run, Arc::new(pack))),
+                Ok(pack) => plugins.push(enabled(PluginLayer::Run, Arc::new(pack))),
                 Err(message) if !path.exists() => {
                     let name = path
                         .to_str()
@@ -238,13 +240,12 @@ impl Builder {
             let natives = plugins.extract_if(.., |active| active.pack.is_native());
             left_out = natives.map(|active| active.pack.name.clone()).collect();
         }
-        let chosen: Vec<Chosen> = plugins.iter().map(Active::chosen).collect();
         if !self.plugins.is_deferred {
-            found.warnings.0.extend(Plugins::problems(&chosen));
+            found.warnings.0.extend(Plugins::problems(&plugins));
         }
         // If something is unknown, the cause may be a plugin that can't be loaded.
-        let with_plugins = |problems: Vec<Problem>| Plugins::problems(&chosen).into_iter().chain(problems);
-        let accumulators = || Some(Plugins::names(&chosen).accumulators);
+        let with_plugins = |problems: Vec<Problem>| Plugins::problems(&plugins).into_iter().chain(problems);
+        let accumulators = || Some(Plugins::names(&plugins).accumulators);
         match (begun.config.records_of(&settings, accumulators), &settings.records) {
             (Ok(drawn), _) => settings.profile.records = drawn,
             (Err(problems), named) => {
@@ -252,15 +253,15 @@ impl Builder {
                 found.add(layer, with_plugins(problems.0));
             }
         }
-        let dialect = self.dialect_of(&chosen).unwrap_or_else(|problem| {
+        let dialect = self.dialect_of(&plugins).unwrap_or_else(|problem| {
             found.add(option, with_plugins(vec![problem]));
             None
         });
-        let (writer, plugin_writer) = self.writer_of(&settings, &chosen).unwrap_or_else(|problem| {
+        let (writer, plugin_writer) = self.writer_of(&settings, &plugins).unwrap_or_else(|problem| {
             let of_profile = settings.writer.take().filter(|_| self.look.writer.is_none());
             let layer = of_profile.map_or(option, |named| named.spot.document.layer);
             found.add(layer, with_plugins(vec![problem]));
-            self.writer_of(&settings, &chosen).unwrap_or((&WRITERS[0], None))
+            self.writer_of(&settings, &plugins).unwrap_or((&WRITERS[0], None))
         });
         let mut themes = begun.config.themes(plugins.iter().rev().map(|active| &active.pack));
         self.additions.add_themes(&mut themes);
@@ -301,7 +302,7 @@ impl Builder {
     }
 
     /// The requested dialect, if it is built in, added, or a plugin's.
-    fn dialect_of(&self, plugins: &[Chosen]) -> Result<Option<String>, Problem> {
+    fn dialect_of(&self, plugins: &[EnabledPlugin]) -> Result<Option<String>, Problem> {
         let Some(name) = self.dialect.as_deref().filter(|name| *name != "auto") else { return Ok(None) };
         if DIALECTS.find(name).is_some() {
             return Ok(Some(name.to_owned()));
@@ -322,7 +323,7 @@ impl Builder {
     fn writer_of(
         &self,
         settings: &Settings,
-        plugins: &[Chosen],
+        plugins: &[EnabledPlugin],
     ) -> Result<(&'static WriterRow, Option<WriterName>), Problem> {
         let of_profile = settings.writer.as_ref();
         let name =
@@ -372,9 +373,10 @@ impl Builder {
 }
 
 /// The profile that the last plugin named for this run brings for itself: one of the plugin's name.
-fn profile_of(plugins: &[(PluginLayer, Arc<Pack>)], names: ChoiceNames) -> Option<ProfileChoice> {
-    let mut of_run = plugins.iter().rev().filter(|(layer, _)| *layer == PluginLayer::Run);
-    let (_, pack) = of_run.find(|(_, pack)| pack.profiles().any(|(name, ..)| name == pack.name))?;
+fn profile_of(plugins: &[EnabledPlugin], names: ChoiceNames) -> Option<ProfileChoice> {
+    let of_run = plugins.iter().rev().filter(|plugin| plugin.layer == PluginLayer::Run);
+    let pack =
+        of_run.map(|plugin| &plugin.pack).find(|pack| pack.profiles().any(|(name, ..)| name == pack.name))?;
     let spot = Spot::of_choice(RunChoice::Plugin, "", names);
     let profile = Named { name: pack.name.clone(), spot };
     Some(ProfileChoice { profile, by: RunChoice::Plugin.name(names) })

@@ -1,7 +1,7 @@
 //! Cases with plugins.
 
 use super::*;
-use crate::plugin::pack::Pack;
+use crate::plugin::source::PluginSource;
 
 #[test]
 fn cells_with_equal_settings_share_one_engine() {
@@ -89,7 +89,7 @@ fn an_item_of_one_function_that_fails_is_formatted_as_without_plugins() {
         Engine::builder()
             .dialect("claude")
             .writer("text")
-            .pack(Pack::from_source("p.lua", script))
+            .pack(PluginSource::from_text("p.lua", script))
             .build()
             .unwrap()
     };
@@ -114,7 +114,7 @@ fn a_record_for_which_a_call_fails_stays_in_the_text() {
                   add = function(s, r) s[#s + 1] = r.type return s end, \
                   view = function(s) return table.concat(s, ' ') end })";
     let engine = Engine::builder().dialect("claude").writer("text").set("records=poll");
-    let engine = engine.pack(Pack::from_source("p.lua", script)).build().unwrap();
+    let engine = engine.pack(PluginSource::from_text("p.lua", script)).build().unwrap();
     let text = r#"a\n{\"type\":\"x\"}\nb\n{\"type\":\"y\"}\nc\n{\"type\":\"z\"}"#;
     let input = format!(
         r#"{{"type":"assistant","message":{{"id":"m","role":"assistant","content":[{{"type":"text","text":"{text}"}}]}}}}"#

@@ -12,7 +12,7 @@ use streamfmt_writers::terminal::{Look, Paint, Terminal};
 
 use super::{FieldAnswer, LayerAnswers, ScriptItem, Scripts};
 use crate::lua::layers::{Ladder, LadderStep};
-use crate::tools::amend::{About, Answers, Given};
+use crate::tools::amend::{Answers, FormatRequest, Given};
 use crate::tools::field::ToolField;
 
 impl Scripts {
@@ -25,7 +25,7 @@ impl Scripts {
         field: Option<ToolField>,
     ) -> Vec<Option<String>> {
         let call = item.call.as_ref().and_then(|id| session.call(id));
-        let about = About { item, session, call };
+        let about = FormatRequest { item, session, call };
         let ladder = self.ladder(about);
         let steps = field.map_or(&ladder.views[..], |field| ladder.field(field));
         let focus = ScriptItem { about, ladder: Rc::clone(&ladder), is_frame: false };

@@ -39,7 +39,7 @@ const LINES: [&str; 6] = [
 fn run_from(from: &str, plugins: &[(&str, &str)], writer: &str, lines: &[&str]) -> Ran {
     let mut builder = Engine::builder().dialect(from).writer(writer).set("layout.gap=0");
     for (name, source) in plugins {
-        builder = builder.pack(Pack::from_source(name, *source));
+        builder = builder.pack(PluginSource::from_text(name, *source));
     }
     ran(&builder.build().unwrap(), lines)
 }
@@ -179,7 +179,7 @@ fn gaps_between_items_are_skipped() {
 #[test]
 fn an_unknown_name_is_an_error_that_suggests_the_nearest() {
     let build =
-        |name: &str| Engine::builder().dialect(name).pack(Pack::from_source("acme.lua", ACME)).build();
+        |name: &str| Engine::builder().dialect(name).pack(PluginSource::from_text("acme.lua", ACME)).build();
     let problem = build("acme-agen").err().unwrap().to_string();
     assert!(problem.contains("did you mean \"acme-agent\"?"), "{problem}");
     assert!(build("acme-agent").is_ok());
@@ -200,7 +200,8 @@ fn an_input_may_grow_by_its_json() {
         r#"{"id":"a","more":"e test\"}"}"#,
         r#"{"id":"a"}"#,
     ];
-    let engine = Engine::builder().dialect("grow").writer("items").pack(Pack::from_source("p.lua", dialect));
+    let engine =
+        Engine::builder().dialect("grow").writer("items").pack(PluginSource::from_text("p.lua", dialect));
     let engine = engine.build().unwrap();
     let text = ran(&engine, &lines).text;
     let item = r#""status":"done","at":"2026-01-02T03:04:05Z","line":1,"tool":"Bash","action":"run""#;

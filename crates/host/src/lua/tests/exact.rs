@@ -116,7 +116,7 @@ fn redact_reports_wrong_arguments() {
         ("{ patterns = { x = '(' } }", "sf.redact: the pattern \"(\": "),
     ] {
         let error = Engine::builder()
-            .pack(Pack::from_source("p.lua", format!("sf.redact({what})")))
+            .pack(PluginSource::from_text("p.lua", format!("sf.redact({what})")))
             .build()
             .map(|engine| ran(&engine, &[&reply("x")]).warnings);
         let error = format!("{error:?}").replace("\\\"", "\"");

@@ -76,7 +76,10 @@ fn no_text_has_an_address() {
 fn failures_may_be_shown_where_they_happen() {
     let engine = Engine::builder()
         .writer("roles")
-        .pack(Pack::from_source("p.lua", "sf.tool('Bash', { label = function() error('o\\27no') end })"))
+        .pack(PluginSource::from_text(
+            "p.lua",
+            "sf.tool('Bash', { label = function() error('o\\27no') end })",
+        ))
         .inline_plugin_errors(true)
         .build()
         .unwrap();
@@ -188,7 +191,7 @@ fn of_too_many_failures_some_are_kept_and_all_are_counted() {
     let mut builder = Engine::builder().dialect("claude").writer("text");
     for name in ["a", "b", "c", "d"] {
         let source = "sf.tool('Bash', { label = function() error('x') end })";
-        builder = builder.pack(Pack::from_source(name, source));
+        builder = builder.pack(PluginSource::from_text(name, source));
     }
     let engine = builder.build().unwrap();
     let scripts = Scripts::new(&engine.load_plugins(), &engine.settings().profile).unwrap();

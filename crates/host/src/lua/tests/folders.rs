@@ -46,7 +46,7 @@ fn a_folder_has_modules_and_options() {
             ("secret.lua", "return 'secret'"),
         ],
     );
-    let mut pack = Pack::read(&Files::default(), &folder.0.join("pack")).unwrap();
+    let mut pack = PluginSource::read(&Files::default(), &folder.0.join("pack")).unwrap();
     assert_eq!((pack.name.as_str(), pack.version.as_deref()), ("demo", Some("0.1.0")));
     assert!(pack.choose("limit", toml::Value::String("x".to_owned())).is_err());
     assert!(pack.choose("limt", toml::Value::Integer(1)).unwrap_err().contains("did you mean \"limit\"?"));
@@ -76,7 +76,7 @@ fn errors_in_a_folder_are_reported() {
         ),
     ] {
         let folder = Folder::new("wrong", &[("plugin.toml", about)]);
-        let wrong = Pack::read(&Files::default(), &folder.0).unwrap_err();
+        let wrong = PluginSource::read(&Files::default(), &folder.0).unwrap_err();
         assert!(wrong.contains(message), "{about}: {wrong}");
     }
 }

@@ -114,7 +114,7 @@ fn plugins_and_inputs_know_nothing_of_each_other() {
     let engine = Engine::builder()
         .dialect("claude")
         .writer("text")
-        .pack(Pack::from_source("p", "sf.on('reply', function(_, ctx) ctx.state.n = (ctx.state.n or 0) + 1 return `n={ctx.state.n}` end)"))
+        .pack(PluginSource::from_text("p", "sf.on('reply', function(_, ctx) ctx.state.n = (ctx.state.n or 0) + 1 return `n={ctx.state.n}` end)"))
         .build()
         .unwrap();
     for _ in 0..2 {

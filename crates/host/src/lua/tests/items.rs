@@ -67,7 +67,7 @@ fn a_view_of_frames_is_filtered_like_the_first_item() {
         ("hide=notice", "frame 1\n<<mark.output::└>> frame 2\nframe 3\nframe 5\nframe 6"),
     ] {
         let engine = Engine::builder().writer("roles").set("layout.gap=0").set(setting);
-        let engine = engine.pack(Pack::from_source("p.lua", plugin)).build().unwrap();
+        let engine = engine.pack(PluginSource::from_text("p.lua", plugin)).build().unwrap();
         assert_eq!(trimmed(&ran(&engine, &lines).text), expected, "{setting}");
     }
 }
@@ -84,7 +84,7 @@ fn items_and_the_trees_of_their_records_know_no_view_of_frames() {
     };
     let expected = items(Engine::builder());
     assert!(expected.contains("\"tree\""), "{expected}");
-    assert_eq!(items(Engine::builder().pack(Pack::from_source("p.lua", plugin))), expected);
+    assert_eq!(items(Engine::builder().pack(PluginSource::from_text("p.lua", plugin))), expected);
 }
 
 #[test]

@@ -12,7 +12,8 @@ use streamfmt_core::profile::DrawnRecords;
 
 use super::*;
 use crate::lua::Plugins;
-use crate::plugin::pack::PluginLayer;
+use crate::plugin::EnabledPlugin;
+use crate::plugin::source::PluginLayer;
 
 const REPLY: &str = r#"Votes so far:
 {"type": "vote", "who": "Ana", "for": "tea"}
@@ -39,7 +40,7 @@ fn poll() -> String {
 /// An engine with one plugin.
 fn engine(source: &str, writer: &str) -> Engine {
     let builder = Engine::builder().dialect("claude").profile("default").writer(writer);
-    builder.pack(Pack::from_source("p.lua", source)).build().unwrap()
+    builder.pack(PluginSource::from_text("p.lua", source)).build().unwrap()
 }
 
 /// The setup of an engine whose records are shown by the accumulator `poll`.
@@ -442,8 +443,9 @@ fn a_wrong_accumulator_is_refused_with_its_line() {
 
 #[test]
 fn plugins_name_their_accumulators() {
-    let pack = std::sync::Arc::new(Pack::from_source("p.lua", poll()));
-    let names = Plugins::names(&[(PluginLayer::Run, std::sync::Arc::clone(&pack))]);
+    let pack = std::sync::Arc::new(PluginSource::from_text("p.lua", poll()));
+    let enabled = EnabledPlugin::new(PluginLayer::Run, std::sync::Arc::clone(&pack), "this run");
+    let names = Plugins::names(&[enabled]);
     assert_eq!((names.accumulators, names.dialects), (vec!["poll".to_owned()], Vec::new()));
     let hooks = Plugins::hooks_of(&pack, &crate::plugin::journal::Journal::default()).unwrap();
     let [hook] = &hooks[..] else { panic!("{hooks:?}") };
@@ -456,7 +458,7 @@ fn the_highest_plugin_shows_the_records_and_without_one_they_stay_in_the_text() 
     let text = |plugins: &[(&str, &str)]| {
         let mut builder = Engine::builder().dialect("claude").writer("text").profile("default");
         for (name, source) in plugins {
-            builder = builder.pack(Pack::from_source(name, *source));
+            builder = builder.pack(PluginSource::from_text(name, *source));
         }
         let engine = builder.build().unwrap();
         let (mut pipeline, mut text) = (Pipeline::new(drawn(&engine)), String::new());
@@ -478,7 +480,7 @@ fn the_key_records_names_an_accumulator() {
         let mut builder = Engine::builder().dialect("claude").writer("text");
         builder = builder.add_profile("mine", profile).profile("mine");
         for (name, source) in plugins {
-            builder = builder.pack(Pack::from_source(name, *source));
+            builder = builder.pack(PluginSource::from_text(name, *source));
         }
         builder.build()
     };

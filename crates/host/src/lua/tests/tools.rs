@@ -185,7 +185,8 @@ fn a_profile_formats_tools_without_a_script() {
 
 #[test]
 fn layers_rank_plugins_profile_user_project_and_run() {
-    let label = |name: &str| Pack::from_source(name, format!("sf.tool('Bash', {{ label = '{name}' }})"));
+    let label =
+        |name: &str| PluginSource::from_text(name, format!("sf.tool('Bash', {{ label = '{name}' }})"));
     let expected = [(None, "pack"), (Some("profile"), "profile"), (Some("user"), "user")];
     let mut builder = Engine::builder().writer("roles").pack(label("pack"));
     for (added, expected) in expected.into_iter().chain([(Some("project"), "project"), (Some("run"), "run")])

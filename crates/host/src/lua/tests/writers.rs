@@ -240,7 +240,7 @@ fn a_row_never_breaks_inside_written_text() {
             return sf.line(sf.span(item.text, 'path'), sf.span('tail', 'muted'), sf.span('more', 'muted'))
         end)
         sf.writer('said', { base = 'text', span = { muted = function(s) return '<' .. s .. ' of it>' end } })";
-    let pack = Pack::from_source("said.lua", source);
+    let pack = PluginSource::from_text("said.lua", source);
     let looks = Looks { width: Some(20), ..Looks::default() };
     let engine = Engine::builder().pack(pack).writer("said").looks(looks).build().unwrap();
     for length in 1..=40 {
@@ -259,7 +259,7 @@ fn a_script_makes_no_ci_command_of_foreign_text() {
     // Even in a writer for logs, a span's text can't be a command: the base writes the line around it.
     for log in ["", "log = true,"] {
         let looks = Looks { ci: Ci::Github, ..Looks::default() };
-        let pack = Pack::from_source("said.lua", source.replace("LOG", log));
+        let pack = PluginSource::from_text("said.lua", source.replace("LOG", log));
         let engine = Engine::builder().pack(pack).writer("said").looks(looks);
         let ran = ran(&engine.build().unwrap(), &[&reply("::error::forged ##[group]x")]);
         assert!(ran.text.contains("forged"), "{}", ran.text);
@@ -279,7 +279,7 @@ fn wrong_names_and_specs_are_reported() {
         let ran = run(source, &[]);
         assert!(ran.warnings[0].message.contains(message), "{source}: {}", ran.warnings[0]);
     }
-    let built = Engine::builder().writer("jria").pack(Pack::from_source("jira.lua", JIRA)).build();
+    let built = Engine::builder().writer("jria").pack(PluginSource::from_text("jira.lua", JIRA)).build();
     let problem = built.err().unwrap().to_string();
     assert!(problem.contains("did you mean \"jira\"?"), "{problem}");
 }

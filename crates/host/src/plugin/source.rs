@@ -62,7 +62,7 @@ impl PluginLayer {
 
 /// A loaded plugin.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Pack {
+pub struct PluginSource {
     /// Its name.
     pub name: String,
     /// Its version, if it has one.
@@ -109,7 +109,7 @@ impl PartialEq for Bytecodes {
     }
 }
 
-impl Pack {
+impl PluginSource {
     /// Reads a plugin: a Lua file, or a folder with a `plugin.toml`. The error is a message.
     pub fn read(files: &Files, path: &Path) -> Result<Self, String> {
         if is_library(path) {
@@ -122,7 +122,7 @@ impl Pack {
                 Ok(Self {
                     name: lossy(path.file_stem()),
                     root: path.parent().map(Path::to_owned),
-                    ..Self::from_source(&lossy(path.file_name()), text)
+                    ..Self::from_text(&lossy(path.file_name()), text)
                 })
             }
             Err(FileError::OtherKind(_)) => Self::read_folder(files, path),
@@ -131,7 +131,7 @@ impl Pack {
     }
 
     /// A plugin of one file, named `name` in messages.
-    pub fn from_source(name: &str, source: impl Into<String>) -> Self {
+    pub fn from_text(name: &str, source: impl Into<String>) -> Self {
         Self {
             name: name.to_owned(),
             entry: name.to_owned(),
@@ -272,7 +272,7 @@ impl Pack {
     pub(crate) fn of_scripts(name: &str, entry: String, mut files: BTreeMap<String, String>) -> Self {
         let init = OF_SETTINGS.to_owned();
         files.insert(init.clone(), entry);
-        Self { entry: init, files, is_folder: true, has_modules: true, ..Self::from_source(name, "") }
+        Self { entry: init, files, is_folder: true, has_modules: true, ..Self::from_text(name, "") }
     }
 
     /// Its `plugin.toml`, if it has one.
@@ -444,7 +444,7 @@ mod tests {
     fn a_plugin_over_the_limits_is_refused_as_a_whole() {
         let folder = tempfile::TempDir::with_prefix("streamfmt-pack-").unwrap();
         let write = |name: &str, size: usize| fs::write(folder.path().join(name), " ".repeat(size)).unwrap();
-        let read = || Pack::read(&Files::default(), folder.path()).err();
+        let read = || PluginSource::read(&Files::default(), folder.path()).err();
         fs::write(folder.path().join(manifest::FILE), "name = 'demo'\napi = 1\n").unwrap();
         write("init.lua", 0);
         for number in 2..MOST_FILES {
