@@ -28,6 +28,11 @@ impl Standard {
         Self { detail: profile.detail, shown: profile.filter.shown() }
     }
 
+    /// Returns its level of detail.
+    pub fn detail(&self) -> Detail {
+        self.detail
+    }
+
     /// Whether the formatter of a profile may show items of minor importance.
     pub(super) fn shows_minor(profile: &Profile) -> bool {
         profile.detail != Detail::Compact || profile.filter != Filter::default()

@@ -17,7 +17,7 @@ use streamfmt_core::session::Session;
 use streamfmt_formatters::standard::Standard;
 
 use crate::engine::{Engine, read};
-use crate::lua::layers::{FieldAnswer, Ladder, LadderStep, Viewed};
+use crate::lua::layers::{ScriptOverride, Viewed, overrides_of_tool, overrides_of_view};
 use crate::lua::{LoadedPlugin, Plugins, Scripts, plain};
 use crate::native::NativeLayer;
 use crate::plugin::source::PluginLayer;
@@ -25,8 +25,8 @@ use crate::settings::Settings;
 use crate::settings::document::{Leaf, SettingValue, Spot};
 use crate::settings::group;
 use crate::settings::tree::{Assignment, ListChange, Path, SettingsTree};
-use crate::tools::amend::FormatRequest;
-use crate::tools::field::ToolField;
+use crate::tools::field::{FieldValue, ToolField};
+use crate::tools::request::FormatRequest;
 
 /// Most items of one line that are explained; the others are counted.
 const MOST_ITEMS: usize = 64;
@@ -208,27 +208,27 @@ impl Explanation {
     fn of(about: &Question, action: Action, plugins: &Plugins, engine: &Engine) -> Self {
         let (hiding, listeners) = (hiding(about, action, engine), listeners(about, plugins));
         if let Some(kind) = about.kind.filter(|_| !about.is_of_tools()) {
-            let ladder = Ladder::of_views(plugins.layers(), Viewed::Items(kind));
+            let views = overrides_of_view(plugins.layers(), Viewed::Items(kind));
             let walk = Walk {
                 name: VIEW,
-                candidates: candidates(&ladder.views, plugins),
+                candidates: candidates(&views, None, plugins),
                 built_in: "the built-in formatter's view",
             };
             let (kind, properties) = (Some(kind.name()), vec![walk]);
             return Self { kind, properties, hiding, listeners, ..Self::default() };
         }
         let name = about.tool.clone().unwrap_or_default();
-        let ladder = Ladder::of_tool(plugins.layers(), &name, Some(action));
+        let all = overrides_of_tool(plugins.layers(), &name, Some(action));
         let concerns =
             |field: &ToolField| about.kind.is_none_or(|kind| ToolField::of_kind(kind).contains(field));
         let walks = ToolField::ALL.iter().filter(|field| concerns(field));
         let properties = walks.map(|&field| Walk {
             name: field.name(),
-            candidates: candidates(ladder.field(field), plugins),
+            candidates: candidates(&all, Some(field), plugins),
             built_in: built_in(field),
         });
         Self {
-            doubt: group::doubt_of_tool(&name).filter(|_| !ladder.names(&name)),
+            doubt: group::doubt_of_tool(&name).filter(|_| all.iter().all(|one| one.pattern != name)),
             tool: about.tool.clone(),
             action: Some(action.name()),
             kind: about.kind.map(Kind::name),
@@ -255,20 +255,21 @@ fn built_in(field: ToolField) -> &'static str {
     }
 }
 
-fn candidates(steps: &[LadderStep], plugins: &Plugins) -> Vec<Candidate> {
+/// The candidates for a field, or for a view.
+fn candidates(all: &[ScriptOverride], field: Option<ToolField>, plugins: &Plugins) -> Vec<Candidate> {
     let mut is_answered = false;
     let mut candidates = Vec::new();
-    for step in steps {
-        let (says, is_sure) = match &step.answer {
-            FieldAnswer::Word(word) => (format!("{word:?}"), true),
-            FieldAnswer::Template(template) => {
+    for one in all.iter().filter(|one| one.field == field) {
+        let (says, is_sure) = match &one.value {
+            FieldValue::Word(word) => (format!("{word:?}"), true),
+            FieldValue::Template(template) => {
                 (format!("{:?}", template.to_string()), template.always_answers())
             }
-            FieldAnswer::Function(function) => {
+            FieldValue::Function(function) => {
                 let line = function.info().line_defined;
                 (line.map_or("function".to_owned(), |line| format!("function at line {line}")), false)
             }
-            FieldAnswer::Native => ("native code".to_owned(), false),
+            FieldValue::Native => ("native code".to_owned(), false),
         };
         let turn = match (is_answered, is_sure) {
             (true, _) => Turn::Never,
@@ -276,16 +277,16 @@ fn candidates(steps: &[LadderStep], plugins: &Plugins) -> Vec<Candidate> {
             (false, false) => Turn::Asked,
         };
         is_answered |= is_sure;
-        let (native, plugin) = (plugins.native(step.who), plugins.get(step.who));
+        let (native, plugin) = (plugins.native(one.layer), plugins.get(one.layer));
         let layer = plugin.map(LoadedPlugin::layer).or_else(|| native.map(NativeLayer::layer));
-        let origin = step.source.origin.as_ref();
+        let origin = one.origin.as_ref();
         candidates.push(Candidate {
             turn,
             layer: layer.map_or("profile", PluginLayer::name),
             plugin: plugin.map(LoadedPlugin::name).or_else(|| native.map(|native| native.name().to_owned())),
             file: origin.map(|origin| file_of(plugin, &origin.file)),
             line: origin.map(|origin| origin.line),
-            pattern: step.source.pattern.clone(),
+            pattern: one.pattern.clone(),
             says,
             gives: None,
         });
@@ -479,9 +480,9 @@ impl Looker {
             *self.found.borrow_mut().more.get_or_insert(0) += 1;
             return;
         }
-        let subject = FormatRequest::of(item, session);
-        let action = subject.action().unwrap_or(Action::Other);
-        let about = Question { tool: subject.tool().map(str::to_owned), kind: Some(item.kind) };
+        let request = FormatRequest::of(item, session);
+        let action = request.action().unwrap_or(Action::Other);
+        let about = Question { tool: request.tool().map(str::to_owned), kind: Some(item.kind) };
         let mut explained = Explanation::of(&about, action, &self.plugins, &self.engine);
         (explained.id, explained.doubt) = (Some(self.masked(item.id.as_str())), None);
         for walk in &mut explained.properties {

@@ -2,16 +2,13 @@
 
 #![expect(clippy::needless_pass_by_value, reason = "functions of scripts own their arguments")]
 
-use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::rc::Rc;
 
 use mlua::{FromLua, FromLuaMulti, Function, IntoLuaMulti, Lua, LuaString, Table, Value};
 use streamfmt_core::figures;
-use streamfmt_core::pattern::CountedRegex;
-use streamfmt_core::redact::Redaction;
 
+use super::item::Registry;
 use super::layers::Registered;
 use super::spell::{inspected, to_json};
 use super::{exact, item, re, vm};
@@ -38,7 +35,7 @@ enum Body {
     /// Luau source; the parameters are its locals.
     Luau(&'static str),
     /// Rust.
-    Native(fn(&Lua, &Rc<Plugin>) -> mlua::Result<Function>),
+    Native(fn(&Lua, &Rc<Registry>) -> mlua::Result<Function>),
     /// Registers the fields of a table under a name.
     Spec(Registers<Table>),
     /// Registers a function for a kind of item.
@@ -328,22 +325,6 @@ pub static FIELDS: &[LuaField] = &[
     LuaField { of: "Regex", name: "replace", kind: "fun(self, text: string, with: string): string", doc: "the text with each match replaced; $1 or ${name} is a group" },
 ];
 
-/// What a plugin declares about itself while it is loaded.
-#[derive(Default)]
-pub(super) struct Plugin {
-    /// The formatters, writers and dialects that it registered.
-    pub(super) registered: RefCell<Registered>,
-    /// The name it gave itself.
-    pub(super) name: RefCell<Option<String>>,
-    /// What it asked to have masked.
-    pub(super) redaction: RefCell<Redaction>,
-    /// Converts the state of the plugin's previous version after a reload.
-    pub(super) reload: RefCell<Option<Function>>,
-    /// Whether loading has finished; nothing can be registered afterwards.
-    pub(super) is_loaded: Cell<bool>,
-    pub(super) patterns: RefCell<BTreeMap<String, CountedRegex>>,
-}
-
 /// The functions implemented in Luau.
 static WRITTEN: vm::Compiled = vm::Compiled::new("=sf", || {
     // Copied to locals: a plugin may replace the globals.
@@ -419,15 +400,20 @@ fn alternatives(kind: &str) -> Vec<&str> {
 }
 
 /// Installs `sf` in a VM.
-pub(super) fn install(lua: &Lua, globals: &Table, plugin: &Rc<Plugin>, options: &Table) -> mlua::Result<()> {
+pub(super) fn install(
+    lua: &Lua,
+    globals: &Table,
+    registry: &Rc<Registry>,
+    options: &Table,
+) -> mlua::Result<()> {
     let (sf, items) = (lua.create_table()?, lua.create_table()?);
     sf.raw_set("item", items.clone())?;
     for row in FUNCTIONS {
         let function = match row.body {
             Luau(_) => continue,
-            Native(make) => make(lua, plugin)?,
-            Spec(register) => registering(lua, plugin, row.name, register)?,
-            Hook(register) => registering(lua, plugin, row.name, register)?,
+            Native(make) => make(lua, registry)?,
+            Spec(register) => registering(lua, registry, row.name, register)?,
+            Hook(register) => registering(lua, registry, row.name, register)?,
         };
         sf.raw_set(row.name, function)?;
     }
@@ -445,13 +431,13 @@ pub(super) fn wrong(message: impl Into<String>) -> mlua::Error {
     mlua::Error::runtime(message.into())
 }
 
-fn plugin(lua: &Lua, plugin: &Rc<Plugin>) -> mlua::Result<Function> {
-    let plugin = Rc::clone(plugin);
+fn plugin(lua: &Lua, registry: &Rc<Registry>) -> mlua::Result<Function> {
+    let registry = Rc::clone(registry);
     lua.create_function(move |lua, about: Table| {
         if let Some(name) = about.raw_get::<Option<String>>("name")? {
-            *plugin.name.borrow_mut() = Some(name);
+            *registry.name.borrow_mut() = Some(name);
         }
-        *plugin.reload.borrow_mut() = about.raw_get("reload")?;
+        *registry.reload.borrow_mut() = about.raw_get("reload")?;
         let api = about.raw_get::<Option<u32>>("api")?.unwrap_or(API);
         if api == 0 || api > API {
             return Err(wrong(format!("sf.plugin: it needs api {api}, this program has api {API}")));
@@ -463,19 +449,17 @@ fn plugin(lua: &Lua, plugin: &Rc<Plugin>) -> mlua::Result<Function> {
 /// A function that registers its argument under a name. It fails once the plugin is loaded.
 fn registering<A: FromLua + 'static>(
     lua: &Lua,
-    plugin: &Rc<Plugin>,
+    registry: &Rc<Registry>,
     what: &'static str,
     register: Registers<A>,
 ) -> mlua::Result<Function> {
-    let plugin = Rc::clone(plugin);
+    let registry = Rc::clone(registry);
     lua.create_function(move |lua, (name, spec): (String, A)| {
-        if plugin.is_loaded.get() {
-            return Err(wrong(format!("sf.{what}: only while the plugin is loaded")));
-        }
-        // The place of the call, for messages.
-        let origin = vm::place(lua).map(|(file, line)| Origin { file, line });
-        let registered = &mut plugin.registered.borrow_mut();
-        register(registered, &name, &spec, origin).map_err(|error| wrong(format!("sf.{what}: {error}")))
+        registry.register(what, |registered| {
+            // The place of the call, for messages.
+            let origin = vm::place(lua).map(|(file, line)| Origin { file, line });
+            register(registered, &name, &spec, origin)
+        })
     })
 }
 

@@ -5,7 +5,6 @@ use std::collections::HashSet;
 
 use streamfmt_core::item::Id;
 
-use super::vm::Stop;
 use crate::plugin::journal::{Fault, Met};
 
 /// The calls of all plugins of a run.
@@ -35,7 +34,7 @@ impl CallCounter {
     }
 
     /// Counts a call. Returns the result to use in place of making the call, if the fault applies to it.
-    pub(super) fn next(&self, is_hook: bool) -> Option<Result<mlua::Value, Stop>> {
+    pub(super) fn next(&self, is_hook: bool) -> Option<mlua::Result<mlua::Value>> {
         let number = self.calls.get() + 1;
         self.calls.set(number);
         let (fails, is_met) = match self.fault? {
@@ -49,7 +48,7 @@ impl CallCounter {
         let lone = self.lone.borrow().clone().filter(|_| !is_hook);
         self.met.replace(Some(Met { is_hook, lone }));
         let error = || mlua::Error::runtime("failed on purpose, to test the fallback");
-        Some(if fails { Err(Stop::of(error())) } else { Ok(mlua::Value::Nil) })
+        Some(if fails { Err(error()) } else { Ok(mlua::Value::Nil) })
     }
 
     pub(super) fn calls(&self) -> u64 {

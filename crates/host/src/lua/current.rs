@@ -9,7 +9,7 @@ use streamfmt_core::event::Usage;
 use streamfmt_core::item::Item;
 use streamfmt_core::session::{Facts, Session};
 
-use crate::tools::amend::FormatRequest;
+use crate::tools::request::FormatRequest;
 
 scoped_thread_local!(static ITEM: Item);
 scoped_thread_local!(static CALL: Item);
@@ -121,9 +121,9 @@ pub(super) struct CurrentItem {
 
 impl CurrentItem {
     /// Runs `work` while scripts can see an item, its call if it is a result, and the facts of the run.
-    pub(super) fn show<R>(&self, about: FormatRequest<'_>, work: impl FnOnce() -> R) -> R {
-        self.note(about.session);
-        lend(about.item, about.call, false, work)
+    pub(super) fn show<R>(&self, request: FormatRequest<'_>, work: impl FnOnce() -> R) -> R {
+        self.note(request.session);
+        lend(request.item, request.call, false, work)
     }
 
     /// Runs `work` while scripts make items from the record of `item`.

@@ -20,12 +20,12 @@ use streamfmt_core::session::Session;
 
 use super::current::Handle;
 use super::item::a_type;
-use super::layers::LayerId;
 use super::new_items::Maker;
-use super::plugin::{CallFailure, function_of};
+use super::plugin::function_of;
 use super::plugins::{Plugins, assert_on_thread};
 use super::value::elements;
-use super::vm::Stop;
+use super::vm::CallError;
+use crate::tools::overrides::LayerId;
 
 /// Size of the longest record that is passed to `detect`, in bytes.
 const LONGEST: usize = 64 << 10;
@@ -70,14 +70,14 @@ impl DialectRegistration {
 
 /// All dialects of plugins, lowest layer first.
 pub(crate) fn dialect_plugins(plugins: &Rc<Plugins>) -> Vec<DialectPlugin> {
-    let registered = plugins
-        .layers()
-        .flat_map(|(who, registered)| registered.dialects.iter().map(move |dialect| (who, dialect.clone())));
-    let dialect_plugins = registered.map(|(who, dialect)| {
+    let registered = plugins.layers().flat_map(|(layer, registered)| {
+        registered.dialects.iter().map(move |dialect| (layer, dialect.clone()))
+    });
+    let dialect_plugins = registered.map(|(layer, dialect)| {
         let name: Arc<str> = dialect.name.as_str().into();
         let decoder = Box::new(ScriptedDialect {
             plugins: SendWrapper::new(Rc::clone(plugins)),
-            who,
+            layer,
             dialect: SendWrapper::new(dialect),
             session: Session::default(),
         });
@@ -89,32 +89,32 @@ pub(crate) fn dialect_plugins(plugins: &Rc<Plugins>) -> Vec<DialectPlugin> {
 /// A dialect in Lua.
 struct ScriptedDialect {
     plugins: SendWrapper<Rc<Plugins>>,
-    who: LayerId,
+    layer: LayerId,
     dialect: SendWrapper<DialectRegistration>,
     /// The facts of the run, collected from the events of this dialect.
     session: Session,
 }
 
 impl ScriptedDialect {
-    fn fail(&self, function: &Function, wrong: impl Into<CallFailure>, doing: &str) {
-        if let Some(plugin) = self.plugins.get(self.who) {
-            self.plugins.fail(plugin, function, wrong, doing, KEPT);
+    fn fail(&self, function: &Function, error: &mlua::Error, doing: &str) {
+        if let Some(plugin) = self.plugins.get(self.layer) {
+            self.plugins.fail(plugin, function, error, doing, KEPT);
         }
     }
 
     /// Parses a record. Returns `None` if the script returns nil or fails.
     fn parsed(&self, input: Input<'_>) -> Option<Vec<Event>> {
-        let plugin = self.plugins.running(self.who)?;
+        let plugin = self.plugins.running(self.layer)?;
         let mut item = Item::new(format!("line-{}", input.line), Kind::Unknown, input.line);
         item.record = Some(input.record.clone());
         let doing = || format!("reading line {}", input.line);
         self.plugins.current.read(&item, &self.session, || {
             let parse = &self.dialect.parse;
-            let object = Handle::item().value(plugin.lua(), input.value).map_err(Stop::of);
+            let object = Handle::item().value(plugin.lua(), input.value);
             let answer = object.and_then(|object| plugin.call_hook(parse, (object, &plugin.context)));
             let events = self.events(parse, answer, &mut Maker::new(input, &self.session), doing)?;
             if events.is_empty() {
-                self.fail(parse, NOTHING.to_owned(), &doing());
+                self.fail(parse, &CallError::misuse(NOTHING), &doing());
                 return None;
             }
             Some(events)
@@ -125,7 +125,7 @@ impl ScriptedDialect {
     fn events(
         &self,
         function: &Function,
-        answer: Result<Value, Stop>,
+        answer: mlua::Result<Value>,
         maker: &mut Maker<'_>,
         doing: impl Fn() -> String,
     ) -> Option<Vec<Event>> {
@@ -149,12 +149,12 @@ impl ScriptedDialect {
                 })
             }
             Ok(other) => Err(format!("expected an item of sf.item, not {}", a_type(&other))),
-            Err(stop) => {
-                self.fail(function, stop, &doing());
+            Err(error) => {
+                self.fail(function, &error, &doing());
                 return None;
             }
         };
-        made.map_err(|wrong| self.fail(function, wrong, &doing())).ok()?;
+        made.map_err(|wrong| self.fail(function, &CallError::misuse(wrong), &doing())).ok()?;
         Some(out)
     }
 }
@@ -174,7 +174,7 @@ impl Decoder for ScriptedDialect {
         let mut item = Item::new("sample", Kind::Unknown, 0);
         item.record = Some(record.clone());
         let answer = self.plugins.current.read(&item, &Session::default(), || {
-            let plugin = self.plugins.running(self.who)?;
+            let plugin = self.plugins.running(self.layer)?;
             let sample = Handle::item().value(plugin.lua(), record.root()).ok()?;
             Some(plugin.call_hook(detect, (sample, &plugin.context)))
         });
@@ -183,10 +183,12 @@ impl Decoder for ScriptedDialect {
             Some(Ok(Value::Integer(number))) => return (number as f64).clamp(0.0, 1.0),
             Some(Ok(Value::Number(number))) if number.is_finite() => return number.clamp(0.0, 1.0),
             None | Some(Ok(Value::Nil | Value::Boolean(false))) => return 0.0,
-            Some(Ok(other)) => format!("expected a number from 0 to 1, not {}", a_type(&other)).into(),
-            Some(Err(stop)) => CallFailure::from(stop),
+            Some(Ok(other)) => {
+                CallError::misuse(format!("expected a number from 0 to 1, not {}", a_type(&other)))
+            }
+            Some(Err(error)) => error,
         };
-        self.fail(detect, wrong, &format!("detecting {}", self.dialect.name));
+        self.fail(detect, &wrong, &format!("detecting {}", self.dialect.name));
         0.0
     }
 
@@ -213,7 +215,7 @@ impl Decoder for ScriptedDialect {
 
     fn end(&mut self, out: &mut Vec<Event>) {
         let Some(finish) = &self.dialect.finish else { return };
-        let Some(plugin) = self.plugins.running(self.who) else { return };
+        let Some(plugin) = self.plugins.running(self.layer) else { return };
         let Ok(record) = Record::from_line("{}".to_owned()) else { return };
         let (record, value) = (&record, record.root());
         let input = Input { record, value, line: 0, parent: None, origin: None, shows_minor: true };

@@ -5,16 +5,16 @@ use std::rc::Rc;
 use mlua::{Function, Lua, LuaString, Table, Value};
 use streamfmt_core::redact::{CustomPattern, Redaction};
 
-use super::api::{Plugin, wrong};
-use super::item;
+use super::api::wrong;
+use super::item::{self, Registry};
 
 /// `sf.raw(value, key)`.
-pub(super) fn raw(lua: &Lua, _: &Rc<Plugin>) -> mlua::Result<Function> {
+pub(super) fn raw(lua: &Lua, _: &Rc<Registry>) -> mlua::Result<Function> {
     lua.create_function(|lua, (value, key): (Value, Value)| item::raw(lua, &value, &key))
 }
 
 /// `sf.cut(text, most, unit)`.
-pub(super) fn cut(lua: &Lua, _: &Rc<Plugin>) -> mlua::Result<Function> {
+pub(super) fn cut(lua: &Lua, _: &Rc<Registry>) -> mlua::Result<Function> {
     lua.create_function(|lua, (text, most, unit): (LuaString, f64, Option<String>)| {
         let text = text.to_string_lossy();
         let measure: fn(char) -> usize = match unit.as_deref() {
@@ -39,15 +39,13 @@ pub(super) fn cut(lua: &Lua, _: &Rc<Plugin>) -> mlua::Result<Function> {
 }
 
 /// `sf.redact(what)`.
-pub(super) fn redact(lua: &Lua, plugin: &Rc<Plugin>) -> mlua::Result<Function> {
-    let plugin = Rc::clone(plugin);
+pub(super) fn redact(lua: &Lua, registry: &Rc<Registry>) -> mlua::Result<Function> {
+    let registry = Rc::clone(registry);
     lua.create_function(move |_, what: Table| {
-        if plugin.is_loaded.get() {
-            return Err(wrong("sf.redact: only while the plugin is loaded"));
-        }
-        let redaction = redaction(&what).map_err(|error| wrong(format!("sf.redact: {error}")))?;
-        plugin.redaction.borrow_mut().add(&redaction);
-        Ok(())
+        registry.register("redact", |registered| {
+            registered.redaction.add(&redaction(&what)?);
+            Ok(())
+        })
     })
 }
 

@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::rc::Rc;
 
@@ -16,11 +17,13 @@ use mlua::{
 use streamfmt_core::event::Usage;
 use streamfmt_core::item::{Action, Fact, FactRef, Id, Item, Kind};
 use streamfmt_core::json::{self, Record};
+use streamfmt_core::pattern::CountedRegex;
 
 use super::api::{self, wrong};
 use super::current::{CurrentItem, Handle, is_reading};
+use super::layers::Registered;
 use super::new_items::facts;
-use super::vm::unlimited;
+use super::vm::{CallError, unlimited};
 use crate::problem::nearest;
 
 /// Integers up to this size are exact as a Lua number; larger ones are passed as text.
@@ -32,8 +35,17 @@ pub(super) const LONGEST_TEXT: usize = 1 << 20;
 /// Bytes reserved for that line.
 const LEFT_OUT: usize = 64;
 
-/// The state of a VM that its handles use.
+/// What the functions of the host know about a VM, as mlua's app data: what its plugin declares, and the state of its handles.
 pub(super) struct Registry {
+    /// The formatters, writers and dialects that the plugin registers while it is loaded.
+    pub(super) registered: RefCell<Registered>,
+    /// The name that the plugin gave itself.
+    pub(super) name: RefCell<Option<String>>,
+    /// Converts the state of the plugin's previous version after a reload.
+    pub(super) reload: RefCell<Option<Function>>,
+    /// Whether loading has finished; nothing can be registered afterwards.
+    pub(super) is_loaded: Cell<bool>,
+    pub(super) patterns: RefCell<BTreeMap<String, CountedRegex>>,
     pub(super) current: Rc<CurrentItem>,
     /// The function behind `default()`: what the layers below make of the current item or, given `true`, of its call.
     pub(super) below: RefCell<Option<Function>>,
@@ -49,8 +61,8 @@ struct Methods {
 }
 
 impl Registry {
-    /// Installs in a VM what handles need.
-    pub(super) fn install(lua: &Lua, current: &Rc<CurrentItem>) -> mlua::Result<()> {
+    /// Creates the registry of a VM, and installs handles.
+    pub(super) fn install(lua: &Lua, current: &Rc<CurrentItem>) -> mlua::Result<Rc<Self>> {
         let methods = Methods {
             default: lua.create_function(|lua, this: Value| {
                 let of_call = match Handle::of(&this) {
@@ -70,10 +82,32 @@ impl Registry {
                 input.with(|value| text(lua, value.raw()))
             })?,
         };
-        let (below, text) = (RefCell::default(), RefCell::default());
-        let registry = Rc::new(Self { current: Rc::clone(current), below, text, methods });
+        let registry = Rc::new(Self {
+            registered: RefCell::default(),
+            name: RefCell::default(),
+            reload: RefCell::default(),
+            is_loaded: Cell::default(),
+            patterns: RefCell::default(),
+            current: Rc::clone(current),
+            below: RefCell::default(),
+            text: RefCell::default(),
+            methods,
+        });
         lua.set_app_data(Rc::clone(&registry));
-        Handle::install(lua, registry)
+        Handle::install(lua, Rc::clone(&registry))?;
+        Ok(registry)
+    }
+
+    /// Lets `register` add to what the plugin registers. Fails once the plugin is loaded; `what` names the function in messages.
+    pub(super) fn register(
+        &self,
+        what: &str,
+        register: impl FnOnce(&mut Registered) -> Result<(), String>,
+    ) -> mlua::Result<()> {
+        if self.is_loaded.get() {
+            return Err(wrong(format!("sf.{what}: only while the plugin is loaded")));
+        }
+        register(&mut self.registered.borrow_mut()).map_err(|error| wrong(format!("sf.{what}: {error}")))
     }
 
     /// The text of an item.
@@ -87,27 +121,11 @@ impl Registry {
     }
 }
 
-/// The state of the VM's handles.
+/// The registry of a VM.
 pub(super) fn registry(lua: &Lua) -> mlua::Result<Rc<Registry>> {
     lua.app_data_ref::<Rc<Registry>>()
         .map(|registry| Rc::clone(&registry))
         .ok_or_else(|| wrong("no item is available here"))
-}
-
-/// A mistake in a script that doesn't depend on the input, such as a field that doesn't exist.
-#[derive(Debug)]
-pub(super) struct Misuse(String);
-
-impl fmt::Display for Misuse {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Misuse {}
-
-fn misuse(message: impl Into<String>) -> mlua::Error {
-    mlua::Error::external(Misuse(message.into()))
 }
 
 /// A suggested name, as a remark in brackets.
@@ -137,7 +155,7 @@ pub(super) fn close(
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let meant = nearest(&name, &names).map(|meant| format!("{what}.{meant}"));
         let more = if meant.is_some() { hint(meant) } else { about.to_owned() };
-        Err(misuse(format!("there is no {what}.{name}{more}")))
+        Err(CallError::misuse(format!("there is no {what}.{name}{more}")))
     })?;
     let meta = lua.create_table()?;
     meta.raw_set(MetaMethod::Index.name(), index)?;
@@ -170,12 +188,12 @@ fn no_field(item: &Item, name: &str) -> mlua::Error {
         Kind::Unknown => "an unknown item",
         kind => &format!("a {}", kind.name()),
     };
-    misuse(format!("{kind} has no field `{name}`{}", hint(meant)))
+    CallError::misuse(format!("{kind} has no field `{name}`{}", hint(meant)))
 }
 
 /// Refuses an assignment to a value of the host.
 fn refuse_write<T>(_: &Lua, _: &T, _: MultiValue) -> mlua::Result<()> {
-    Err(misuse(NO_INPUT_WRITE))
+    Err(CallError::misuse(NO_INPUT_WRITE))
 }
 
 const NO_ITEM_WRITE: &str = "an item can't be changed: return what is to be shown of it";
@@ -192,7 +210,8 @@ impl Handle {
         let named =
             lua.create_function(move |lua, this: Value| of(this)?.with(|item| text(lua, &named(item))))?;
         meta.raw_set(MetaMethod::Index.name(), index)?;
-        let refuse = lua.create_function(|_, _: MultiValue| Err::<(), _>(misuse(NO_ITEM_WRITE)))?;
+        let refuse =
+            lua.create_function(|_, _: MultiValue| Err::<(), _>(CallError::misuse(NO_ITEM_WRITE)))?;
         meta.raw_set(MetaMethod::NewIndex.name(), refuse)?;
         meta.raw_set(MetaMethod::ToString.name(), named)?;
         meta.raw_set("__metatable", false)?;
@@ -471,7 +490,7 @@ impl UserData for RunFacts {
                     name => {
                         let names: Vec<&str> = fields_of("Session").collect();
                         let meant = hint(nearest(name, &names).map(|meant| format!("ctx.session.{meant}")));
-                        return Err(misuse(format!("there is no ctx.session.{name}{meant}")));
+                        return Err(CallError::misuse(format!("there is no ctx.session.{name}{meant}")));
                     }
                 };
                 optional(lua, value.as_deref())

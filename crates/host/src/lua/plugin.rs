@@ -7,23 +7,22 @@ use std::sync::Arc;
 
 use mlua::{Function, IntoLua, IntoLuaMulti, Lua, Table, Value};
 use streamfmt_core::profile::LIMITS;
-use streamfmt_core::redact::Redaction;
 use streamfmt_core::theme::wrong_role;
 
-use super::api::{self, Plugin};
+use super::api;
 use super::call_faults::CallCounter;
 use super::current::CurrentItem;
 use super::item::{self, Registry};
 use super::kept_state;
 use super::layers::Registered;
-use super::vm::{self, Stop, Trip, Vm};
+use super::vm::{self, CallError, Vm};
 use crate::plugin::OutputContext;
 use crate::plugin::journal::{Journal, LEFT_OUT, Warning};
 use crate::plugin::source::{PluginLayer, PluginSource};
 use crate::settings::group;
 
 /// Limit violations after which a plugin is disabled for the rest of the run.
-pub(super) const MOST_TRIPS: u32 = 3;
+pub(super) const MOST_EXCEEDED: u32 = 3;
 /// Failures of any kind after which a plugin is disabled for the rest of the run.
 pub(super) const MOST_FAILURES: u32 = 20;
 /// Most custom roles of a plugin that are remembered, so that each is checked once.
@@ -34,45 +33,19 @@ pub(crate) struct LoadedPlugin {
     layer: PluginLayer,
     pack: Arc<PluginSource>,
     vm: Vm,
-    plugin: Rc<Plugin>,
+    registry: Rc<Registry>,
     registered: Registered,
     /// The table that its functions receive as `ctx`.
     pub(super) context: Table,
     state: Table,
-    meter: Rc<CallCounter>,
-    trips: Cell<u32>,
+    counter: Rc<CallCounter>,
+    /// How many calls reached a limit.
+    exceeded: Cell<u32>,
     failures: Cell<u32>,
     /// Whether any of its files mentions `default()`.
     uses_default: bool,
     /// The custom roles that were already checked.
     roles: RefCell<BTreeSet<String>>,
-}
-
-/// The reason why a function call had no result.
-pub(super) enum CallFailure {
-    /// The call was stopped by an error or a limit.
-    Stopped(Stop),
-    /// The function returned a value that can't be used, for this reason.
-    Answered(String),
-}
-
-impl CallFailure {
-    /// The limit that stopped the call, if any.
-    pub(super) fn trip(&self) -> Option<Trip> {
-        if let Self::Stopped(stop) = self { stop.trip } else { None }
-    }
-}
-
-impl From<Stop> for CallFailure {
-    fn from(stop: Stop) -> Self {
-        Self::Stopped(stop)
-    }
-}
-
-impl From<String> for CallFailure {
-    fn from(wrong: String) -> Self {
-        Self::Answered(wrong)
-    }
 }
 
 impl LoadedPlugin {
@@ -83,51 +56,50 @@ impl LoadedPlugin {
         current: &Rc<CurrentItem>,
         shown: OutputContext,
         journal: &Journal,
-        meter: &Rc<CallCounter>,
+        counter: &Rc<CallCounter>,
     ) -> Result<Self, Box<Warning>> {
-        let plugin = Rc::new(Plugin::default());
-        let (printing, named, fallback) = (journal.clone(), Rc::clone(&plugin), pack.name.clone());
+        let (printing, fallback) = (journal.clone(), pack.name.clone());
         let is_heard = journal.is_heard(&pack.name);
-        let log = move |text: &[u8]| {
+        let log = move |lua: &Lua, text: &[u8]| {
             if !is_heard {
-                let name = named.name.borrow();
+                let name = item::registry(lua).ok().and_then(|registry| registry.name.borrow().clone());
                 printing.print(name.as_deref().unwrap_or(&fallback), text);
             }
         };
         let made = Vm::new(log, |lua, globals| {
-            Registry::install(lua, current)?;
+            let registry = Registry::install(lua, current)?;
             let options = options(lua, pack)?;
-            api::install(lua, globals, &plugin, &options)?;
+            api::install(lua, globals, &registry, &options)?;
             if pack.has_modules() {
                 globals.raw_set("require", require(lua, pack)?)?;
             }
-            context(lua, options, shown)
+            let (context, state) = context(lua, options, shown)?;
+            Ok((registry, context, state))
         });
-        let refuse =
-            |name: String, stop: Stop| Box::new(failure(pack, name, stop.into(), None, "loading", LEFT_OUT));
-        let (vm, (context, state)) = made.map_err(|error| refuse(pack.name.clone(), Stop::of(error)))?;
-        let mut running = Self {
+        let refuse = |name: String, error| Box::new(failure(pack, name, &error, None, "loading", LEFT_OUT));
+        let (vm, (registry, context, state)) = made.map_err(|error| refuse(pack.name.clone(), error))?;
+        let mut loaded = Self {
             layer,
             pack: Arc::clone(pack),
             vm,
-            plugin,
+            registry,
             registered: Registered::default(),
             context,
             state,
-            meter: Rc::clone(meter),
-            trips: Cell::new(0),
+            counter: Rc::clone(counter),
+            exceeded: Cell::new(0),
             failures: Cell::new(0),
             uses_default: pack.contains("default"),
             roles: RefCell::default(),
         };
         let (name, source) = pack.entry();
-        let loaded = running.vm.load(&name, source, pack.bytecodes());
-        loaded.map_err(|stop| refuse(running.name(), stop))?;
-        running.plugin.is_loaded.set(true);
-        running.registered = running.plugin.registered.take();
-        running.warn_of_roles(journal);
-        running.warn_of_tools(journal);
-        Ok(running)
+        let ran = loaded.vm.load(&name, source, pack.bytecodes());
+        ran.map_err(|error| refuse(loaded.name(), error))?;
+        loaded.registry.is_loaded.set(true);
+        loaded.registered = loaded.registry.registered.take();
+        loaded.warn_of_roles(journal);
+        loaded.warn_of_tools(journal);
+        Ok(loaded)
     }
 
     /// The layer that it belongs to.
@@ -140,11 +112,6 @@ impl LoadedPlugin {
         &self.registered
     }
 
-    /// What it asked to have masked.
-    pub(super) fn redaction(&self) -> Redaction {
-        self.plugin.redaction.borrow().clone()
-    }
-
     /// Its Lua state, for creating values.
     pub(super) fn lua(&self) -> &Lua {
         self.vm.lua()
@@ -152,16 +119,16 @@ impl LoadedPlugin {
 
     /// Its name in messages.
     pub(crate) fn name(&self) -> String {
-        self.plugin.name.borrow().clone().unwrap_or_else(|| self.pack.name.clone())
+        self.registry.name.borrow().clone().unwrap_or_else(|| self.pack.name.clone())
     }
 
     /// Whether it was disabled after too many failures.
     pub(super) fn is_off(&self) -> bool {
-        self.trips.get() >= MOST_TRIPS || self.failures.get() >= MOST_FAILURES
+        self.exceeded.get() >= MOST_EXCEEDED || self.failures.get() >= MOST_FAILURES
     }
 
     /// Calls one of its functions within the limits.
-    pub(super) fn call(&self, function: &Function, arguments: impl IntoLuaMulti) -> Result<Value, Stop> {
+    pub(super) fn call(&self, function: &Function, arguments: impl IntoLuaMulti) -> mlua::Result<Value> {
         self.apply(function, arguments, false)
     }
 
@@ -172,28 +139,27 @@ impl LoadedPlugin {
         function: &Function,
         arguments: impl IntoLuaMulti,
         below: &dyn Fn(&Lua, bool) -> mlua::Result<Value>,
-    ) -> Result<Value, Stop> {
+    ) -> mlua::Result<Value> {
         if !self.uses_default {
             return self.call(function, arguments);
         }
-        if let Some(instead) = self.meter.next(false) {
+        if let Some(instead) = self.counter.next(false) {
             return instead;
         }
         let lua = self.vm.lua();
         self.vm.run(|| {
-            let registry = item::registry(lua)?;
             lua.scope(|scope| {
                 let below = scope.create_function(|lua, of_call| below(lua, of_call))?;
-                let before = registry.below.replace(Some(below));
+                let before = self.registry.below.replace(Some(below));
                 let answer = function.call(arguments);
-                registry.below.replace(before);
+                self.registry.below.replace(before);
                 answer
             })
         })
     }
 
     /// Calls a function that may write `ctx.state`.
-    pub(super) fn call_hook(&self, function: &Function, arguments: impl IntoLuaMulti) -> Result<Value, Stop> {
+    pub(super) fn call_hook(&self, function: &Function, arguments: impl IntoLuaMulti) -> mlua::Result<Value> {
         self.state.set_readonly(false);
         let answer = self.apply(function, arguments, true);
         self.state.set_readonly(true);
@@ -201,12 +167,12 @@ impl LoadedPlugin {
     }
 
     /// Calls a function whose result affects more than one item.
-    pub(super) fn call_fold(&self, function: &Function, arguments: impl IntoLuaMulti) -> Result<Value, Stop> {
+    pub(super) fn call_fold(&self, function: &Function, arguments: impl IntoLuaMulti) -> mlua::Result<Value> {
         self.apply(function, arguments, true)
     }
 
-    fn apply(&self, function: &Function, arguments: impl IntoLuaMulti, is_hook: bool) -> Result<Value, Stop> {
-        if let Some(instead) = self.meter.next(is_hook) {
+    fn apply(&self, function: &Function, arguments: impl IntoLuaMulti, is_hook: bool) -> mlua::Result<Value> {
+        if let Some(instead) = self.counter.next(is_hook) {
             return instead;
         }
         self.vm.run(|| function.call(arguments))
@@ -224,21 +190,21 @@ impl LoadedPlugin {
 
     /// Its function that converts the state of its previous version.
     pub(super) fn reload(&self) -> Option<Function> {
-        self.plugin.reload.borrow().clone()
+        self.registry.reload.borrow().clone()
     }
 
     /// Sets `ctx.state` to what its `reload` returns for the previous state.
-    pub(super) fn take_over(&self, reload: &Function, before: &Table) -> Result<(), Stop> {
+    pub(super) fn take_over(&self, reload: &Function, before: &Table) -> mlua::Result<()> {
         let lua = self.lua();
-        let copied = lua.create_table().map_err(Stop::of)?;
-        kept_state::copy(before, lua, &copied).map_err(Stop::of)?;
+        let copied = lua.create_table()?;
+        kept_state::copy(before, lua, &copied)?;
         let Value::Table(made) = self.call(reload, copied)? else {
-            return Err(Stop::of(mlua::Error::runtime("reload gives no table")));
+            return Err(mlua::Error::runtime("reload gives no table"));
         };
         self.state.set_readonly(false);
         let taken = kept_state::copy(&made, lua, &self.state);
         self.state.set_readonly(true);
-        taken.map_err(Stop::of)
+        taken
     }
 
     /// The name of its file or folder, by which a reloaded version is matched.
@@ -255,15 +221,15 @@ impl LoadedPlugin {
     pub(super) fn count_failure(
         &self,
         function: &Function,
-        wrong: CallFailure,
+        error: &mlua::Error,
         doing: &str,
         outcome: &'static str,
     ) -> Warning {
         self.failures.set(self.failures.get() + 1);
-        if wrong.trip().is_some() {
-            self.trips.set(self.trips.get() + 1);
+        if CallError::is_limit(error) {
+            self.exceeded.set(self.exceeded.get() + 1);
         }
-        failure(&self.pack, self.name(), wrong, self.place(function), doing, outcome)
+        failure(&self.pack, self.name(), error, self.place(function), doing, outcome)
     }
 
     /// Warns of roles in its registrations that are probably misspelled.
@@ -280,11 +246,11 @@ impl LoadedPlugin {
         if !registered.dialects.is_empty() || self.pack.is_of_settings() {
             return;
         }
-        for source in registered.tools() {
-            let Some(meant) = group::meant_tool(&source.pattern) else { continue };
-            let place = source.origin.as_ref().map(|origin| (origin.file.clone(), origin.line));
+        for first in registered.tools() {
+            let Some(meant) = group::meant_tool(&first.pattern) else { continue };
+            let place = first.origin.as_ref().map(|origin| (origin.file.clone(), origin.line));
             let doing = "names an unknown tool".to_owned();
-            let message = format!("unknown tool \"{}\" (did you mean \"{meant}\"?)", source.pattern);
+            let message = format!("unknown tool \"{}\" (did you mean \"{meant}\"?)", first.pattern);
             let outcome = "used for tools of this name alone";
             journal.doubt(warning(&self.pack, self.name(), doing, place, message, outcome));
         }
@@ -414,34 +380,23 @@ fn warning(
 fn failure(
     pack: &PluginSource,
     name: String,
-    wrong: CallFailure,
+    error: &mlua::Error,
     place: Option<(String, usize)>,
     doing: &str,
     outcome: &'static str,
 ) -> Warning {
-    let (own, message, is_misuse) = match wrong {
-        CallFailure::Answered(message) => (None, message, true),
-        CallFailure::Stopped(stop) => {
-            let is_misuse =
-                |error: &mlua::Error| error.chain().any(<dyn std::error::Error>::is::<item::Misuse>);
-            let is_misuse = stop.error.as_ref().is_some_and(is_misuse);
-            let (place, message) = stopped(pack, &stop);
-            (place, message, is_misuse)
-        }
+    let (limit, raised) = match CallError::of(error) {
+        Some(CallError::LimitExceeded { message, error }) => (Some(message), error.as_ref()),
+        _ => (None, Some(error)),
     };
-    let warning = warning(pack, name, format!("failed while {doing}"), own.or(place), message, outcome);
+    let (own, message) = raised.map_or((None, String::new()), |error| explain(pack, error));
+    let message = limit.cloned().unwrap_or(message);
+    let is_misuse = raised.is_some_and(|error| matches!(CallError::of(error), Some(CallError::Misuse(_))));
+    let source = own.as_ref().map(|(file, line)| pack.line(file, *line).unwrap_or_default());
+    let hint = source.and_then(|source| hint(&message, source)).unwrap_or_default();
+    let doing = format!("failed while {doing}");
+    let warning = warning(pack, name, doing, own.or(place), message + hint, outcome);
     Warning { is_misuse, ..warning }
-}
-
-/// The place where a call was stopped, and the message.
-fn stopped(pack: &PluginSource, stop: &Stop) -> (Option<(String, usize)>, String) {
-    let (place, message) = stop.error.as_ref().map_or((None, String::new()), |error| explain(pack, error));
-    let mut message = stop.trip.map_or(message, Trip::message);
-    let source = place.as_ref().map(|(file, line)| pack.line(file, *line).unwrap_or_default());
-    if let Some(hint) = source.and_then(|source| hint(&message, source)) {
-        message.push_str(hint);
-    }
-    (place, message)
 }
 
 /// Globals that scripts expect but that don't exist, and what to use instead.

@@ -14,12 +14,14 @@ use streamfmt_core::redact::Redaction;
 
 use super::call_faults::CallCounter;
 use super::current::CurrentItem;
-use super::layers::{Hook, LayerId, Registered};
-use super::plugin::{CallFailure, LoadedPlugin};
+use super::layers::{Hook, Registered};
+use super::plugin::LoadedPlugin;
+use super::vm::CallError;
 use crate::native::{NativeLayer, NativePlugins};
 use crate::plugin::journal::{Journal, OFF, Warning, short};
 use crate::plugin::source::{PluginLayer, PluginSource};
 use crate::plugin::{AddedNames, EnabledPlugin, OutputContext};
+use crate::tools::overrides::LayerId;
 use crate::tools::rule::ToolRule;
 
 /// Most failures that are kept until they are taken, so that an endless stream doesn't collect them without limit.
@@ -45,7 +47,7 @@ pub(crate) struct Plugins {
     /// The profile's rules for tools. Their layer is directly above the plugins of [`PluginLayer::Pack`].
     rules: Registered,
     pub(super) current: Rc<CurrentItem>,
-    meter: Rc<CallCounter>,
+    counter: Rc<CallCounter>,
     journal: Journal,
     failures: RefCell<Vec<FormatError>>,
     /// Notes to show below the next view.
@@ -55,7 +57,7 @@ pub(crate) struct Plugins {
 impl Drop for Plugins {
     fn drop(&mut self) {
         let spent = self.all.iter().map(|plugin| (plugin.name(), plugin.spent()));
-        self.journal.note_run(self.meter.calls(), self.meter.met(), spent);
+        self.journal.note_run(self.counter.calls(), self.counter.met(), spent);
     }
 }
 
@@ -94,7 +96,7 @@ impl Plugins {
             order: Vec::new(),
             rules: Registered::of_profile(rules),
             current: Rc::default(),
-            meter: Rc::new(CallCounter::new(journal.fault())),
+            counter: Rc::new(CallCounter::new(journal.fault())),
             journal: journal.clone(),
             failures: RefCell::default(),
             notes: RefCell::default(),
@@ -111,7 +113,7 @@ impl Plugins {
                 plugins.order.push(LayerId::Native(natives));
                 natives += 1;
             } else {
-                match LoadedPlugin::load(*layer, pack, &plugins.current, shown, journal, &plugins.meter) {
+                match LoadedPlugin::load(*layer, pack, &plugins.current, shown, journal, &plugins.counter) {
                     Ok(plugin) => {
                         plugins.order.push(LayerId::Plugin(plugins.all.len()));
                         plugins.all.push(plugin);
@@ -135,8 +137,8 @@ impl Plugins {
     }
 
     /// The native plugin of a layer, if it is one.
-    pub(crate) fn native(&self, who: LayerId) -> Option<&dyn NativeLayer> {
-        match who {
+    pub(crate) fn native(&self, layer: LayerId) -> Option<&dyn NativeLayer> {
+        match layer {
             LayerId::Native(index) => self.native.all().get(index).map(|native| &**native),
             LayerId::Plugin(_) | LayerId::Profile => None,
         }
@@ -158,8 +160,9 @@ impl Plugins {
         let plugin =
             LoadedPlugin::load(PluginLayer::Run, pack, &Rc::default(), shown, journal, &Rc::default())?;
         let mut hooks = plugin.registered().hooks_of_all();
-        let Redaction { secrets, emails, home, own } = plugin.redaction();
-        let masks = [(secrets, "secrets"), (emails, "emails"), (home, "home"), (!own.is_empty(), "patterns")];
+        let Redaction { secrets, emails, home, own } = &plugin.registered().redaction;
+        let masks =
+            [(*secrets, "secrets"), (*emails, "emails"), (*home, "home"), (!own.is_empty(), "patterns")];
         let fields: Vec<_> = masks.into_iter().filter(|(on, _)| *on).map(|(_, name)| name).collect();
         if !fields.is_empty() {
             hooks.push(Hook { what: "redact".to_owned(), fields, place: None });
@@ -169,42 +172,48 @@ impl Plugins {
 
     /// Whether the layer `one` is below `other`.
     pub(super) fn is_below(&self, one: LayerId, other: LayerId) -> bool {
-        let height = |who| self.order.iter().position(|layer| *layer == who);
+        let height = |id| self.order.iter().position(|layer| *layer == id);
         height(one) < height(other)
     }
 
     /// The Lua plugin of a layer, if it is one.
-    pub(crate) fn get(&self, who: LayerId) -> Option<&LoadedPlugin> {
-        match who {
+    pub(crate) fn get(&self, layer: LayerId) -> Option<&LoadedPlugin> {
+        match layer {
             LayerId::Plugin(index) => self.all.get(index),
             LayerId::Native(_) | LayerId::Profile => None,
         }
     }
 
+    /// Whether the plugin of a layer is disabled.
+    pub(super) fn is_off(&self, layer: LayerId) -> bool {
+        self.get(layer).is_some_and(LoadedPlugin::is_off)
+            || self.native(layer).is_some_and(NativeLayer::is_off)
+    }
+
     /// The Lua plugin of a layer, unless it is disabled.
-    pub(super) fn running(&self, who: LayerId) -> Option<&LoadedPlugin> {
-        self.get(who).filter(|plugin| !plugin.is_off())
+    pub(super) fn running(&self, layer: LayerId) -> Option<&LoadedPlugin> {
+        self.get(layer).filter(|plugin| !plugin.is_off())
     }
 
     /// All layers with what they registered, lowest first.
     pub(crate) fn layers(&self) -> impl DoubleEndedIterator<Item = (LayerId, &Registered)> {
-        self.order.iter().map(|who| match *who {
-            LayerId::Plugin(index) => (*who, self.all[index].registered()),
-            LayerId::Native(index) => (*who, &self.native_registered[index]),
-            LayerId::Profile => (*who, &self.rules),
+        self.order.iter().map(|layer| match *layer {
+            LayerId::Plugin(index) => (*layer, self.all[index].registered()),
+            LayerId::Native(index) => (*layer, &self.native_registered[index]),
+            LayerId::Profile => (*layer, &self.rules),
         })
     }
 
     /// Adds what the plugins asked to have masked.
     pub(crate) fn redact(&self, redaction: &mut Redaction) {
         for plugin in &self.all {
-            redaction.add(&plugin.redaction());
+            redaction.add(&plugin.registered().redaction);
         }
     }
 
     /// Counts the calls of all plugins.
-    pub(super) fn meter(&self) -> &CallCounter {
-        &self.meter
+    pub(super) fn counter(&self) -> &CallCounter {
+        &self.counter
     }
 
     /// Whether no layer affects items or records.
@@ -229,13 +238,11 @@ impl Plugins {
         &self,
         plugin: &LoadedPlugin,
         function: &Function,
-        wrong: impl Into<CallFailure>,
+        error: &mlua::Error,
         doing: &str,
         outcome: &'static str,
     ) {
-        let wrong = wrong.into();
-        let trip = wrong.trip();
-        let warning = plugin.count_failure(function, wrong, doing, outcome);
+        let warning = plugin.count_failure(function, error, doing, outcome);
         let mut failures = self.failures.borrow_mut();
         if failures.len() < MOST_KEPT {
             failures.push(error_of(&warning));
@@ -246,10 +253,8 @@ impl Plugins {
             self.notes.borrow_mut().push(Line::of("notice.warning", text));
         }
         if plugin.is_off() {
-            let why = match trip {
-                Some(_) => "it ran into limits too often",
-                None => "it failed too often",
-            };
+            let is_limit = CallError::is_limit(error);
+            let why = if is_limit { "it ran into limits too often" } else { "it failed too often" };
             self.journal.fail(Warning::new(plugin.name(), "failed while it ran", why, OFF), false);
         }
     }

@@ -7,7 +7,8 @@ use mlua::{Function, Lua, LuaString, Table, UserData, UserDataMethods, Value};
 use regex::bytes::Captures;
 use streamfmt_core::pattern::CountedRegex;
 
-use super::api::{Plugin, wrong};
+use super::api::wrong;
+use super::item::Registry;
 use super::vm::counted;
 
 /// Size of the longest text that a regular expression is applied to, in bytes.
@@ -20,21 +21,21 @@ pub(super) const MOST_PATTERN: usize = 256;
 const MOST_COMPILED: usize = 128 << 10;
 
 /// The function behind `sf.re`.
-pub(super) fn re(lua: &Lua, plugin: &Rc<Plugin>) -> mlua::Result<Function> {
-    let plugin = Rc::clone(plugin);
+pub(super) fn re(lua: &Lua, registry: &Rc<Registry>) -> mlua::Result<Function> {
+    let registry = Rc::clone(registry);
     lua.create_function(move |_, pattern: String| {
-        if let Some(known) = plugin.patterns.borrow().get(&pattern) {
+        if let Some(known) = registry.patterns.borrow().get(&pattern) {
             return Ok(LuaRegex(known.clone()));
         }
         if pattern.len() > MOST_PATTERN {
             return Err(wrong(format!("sf.re: the pattern is longer than {MOST_PATTERN} bytes")));
         }
-        if plugin.patterns.borrow().len() >= MOST_PATTERNS {
+        if registry.patterns.borrow().len() >= MOST_PATTERNS {
             return Err(wrong(format!("sf.re: more than {MOST_PATTERNS} patterns")));
         }
         let regex =
             CountedRegex::new(&pattern, MOST_COMPILED).map_err(|error| wrong(format!("sf.re: {error}")))?;
-        plugin.patterns.borrow_mut().insert(pattern, regex.clone());
+        registry.patterns.borrow_mut().insert(pattern, regex.clone());
         Ok(LuaRegex(regex))
     })
 }

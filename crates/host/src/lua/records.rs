@@ -20,12 +20,12 @@ use streamfmt_core::session::Session;
 use super::block::AnswerReader;
 use super::current::Handle;
 use super::item::a_type;
-use super::layers::LayerId;
-use super::plugin::{CallFailure, LoadedPlugin, check_keys, check_name, function_of};
+use super::plugin::{LoadedPlugin, check_keys, check_name, function_of};
 use super::plugins::Plugins;
 use super::spell::to_json;
-use super::vm::Stop;
-use crate::tools::amend::FormatRequest;
+use super::vm::CallError;
+use crate::tools::overrides::LayerId;
+use crate::tools::request::FormatRequest;
 
 /// The name that disables record views, and that no accumulator may have.
 const NONE: &str = "none";
@@ -69,11 +69,12 @@ impl RecordsRegistration {
 
 /// Creates an accumulator by name, from the highest plugin that has one.
 pub(super) fn accumulator(plugins: &Rc<Plugins>, name: &str) -> Option<Box<dyn Accumulator>> {
-    let (who, functions) = plugins.layers().rev().find_map(|(who, registered)| {
+    let (layer, functions) = plugins.layers().rev().find_map(|(layer, registered)| {
         let found = registered.accumulators.iter().find(|known| known.name == name)?;
-        Some((who, found.clone()))
+        Some((layer, found.clone()))
     })?;
-    let scripted = ScriptedRecords { plugins: Rc::clone(plugins), who, functions, state: None, shown: None };
+    let scripted =
+        ScriptedRecords { plugins: Rc::clone(plugins), layer, functions, state: None, shown: None };
     Some(Box::new(ScriptedAccumulator(SendWrapper::new(scripted))))
 }
 
@@ -82,7 +83,7 @@ struct ScriptedAccumulator(SendWrapper<ScriptedRecords>);
 
 struct ScriptedRecords {
     plugins: Rc<Plugins>,
-    who: LayerId,
+    layer: LayerId,
     functions: RecordsRegistration,
     /// The state after the records so far. `None` before the first.
     state: Option<Value>,
@@ -109,12 +110,12 @@ impl ScriptedRecords {
         &self,
         plugin: &LoadedPlugin,
         function: &Function,
-        answer: Result<Value, Stop>,
+        answer: mlua::Result<Value>,
         none: Option<&str>,
         doing: &str,
     ) -> Option<Value> {
         let wrong = match answer {
-            Ok(Value::Nil | Value::Boolean(false)) => none?.to_owned().into(),
+            Ok(Value::Nil | Value::Boolean(false)) => CallError::misuse(none?),
             Ok(
                 state @ (Value::Table(_)
                 | Value::String(_)
@@ -122,34 +123,32 @@ impl ScriptedRecords {
                 | Value::Number(_)
                 | Value::Boolean(true)),
             ) => return Some(state),
-            Ok(other) => {
-                format!("expected the state, which is a table, text or number, not {}", a_type(&other)).into()
-            }
-            Err(stop) => CallFailure::from(stop),
+            Ok(other) => CallError::misuse(format!(
+                "expected the state, which is a table, text or number, not {}",
+                a_type(&other)
+            )),
+            Err(error) => error,
         };
-        self.plugins.fail(plugin, function, wrong, doing, IN_TEXT);
+        self.plugins.fail(plugin, function, &wrong, doing, IN_TEXT);
         None
     }
 
     /// The state after adding a record. Returns `None` if the script rejects the record or fails.
     fn added(&self, item: &Item, session: &Session) -> Option<Value> {
-        let (plugin, record) = (self.plugins.running(self.who)?, item.record.as_ref()?);
+        let (plugin, record) = (self.plugins.running(self.layer)?, item.record.as_ref()?);
         let doing = format!("adding a record to {} (line {})", self.functions.name, item.line);
-        let about = FormatRequest { item, session, call: None };
-        self.plugins.current.show(about, || {
+        self.plugins.current.show(FormatRequest::alone(item, session), || {
             let state = self.current(plugin, &doing)?;
             let add = &self.functions.add;
-            let answer = match Handle::item().value(plugin.lua(), record.root()) {
-                Ok(record) => plugin.call_fold(add, (state, record, &plugin.context)),
-                Err(error) => Err(Stop::of(error)),
-            };
+            let record = Handle::item().value(plugin.lua(), record.root());
+            let answer = record.and_then(|record| plugin.call_fold(add, (state, record, &plugin.context)));
             self.state_of(plugin, add, answer, None, &doing)
         })
     }
 
     /// The view of the current state.
     fn verdict(&self, session: &Session) -> Verdict {
-        let (Some(plugin), Some(state)) = (self.plugins.running(self.who), &self.state) else {
+        let (Some(plugin), Some(state)) = (self.plugins.running(self.layer), &self.state) else {
             return Verdict::Pass;
         };
         let view = &self.functions.view;
@@ -164,14 +163,14 @@ impl ScriptedRecords {
                 self.plugins.check_roles(plugin, view, &reader.own_roles.take());
                 match answer {
                     Ok(view) if !view.is_blank() => return Verdict::Show(self.plugins.with_notes(view)),
-                    Ok(_) => NOTHING.to_owned().into(),
-                    Err(wrong) => wrong.into(),
+                    Ok(_) => CallError::misuse(NOTHING),
+                    Err(wrong) => CallError::misuse(wrong),
                 }
             }
-            Err(stop) => CallFailure::from(stop),
+            Err(error) => error,
         };
         let doing = format!("viewing the records of {}", self.functions.name);
-        self.plugins.fail(plugin, view, wrong, &doing, AS_THEY_ARE);
+        self.plugins.fail(plugin, view, &wrong, &doing, AS_THEY_ARE);
         Verdict::Pass
     }
 }
@@ -194,14 +193,15 @@ impl Accumulator for ScriptedAccumulator {
 
     fn json(&mut self) -> Result<Option<String>, FormatError> {
         let records = &*self.0;
-        let (Some(plugin), Some(state)) = (records.plugins.running(records.who), &records.state) else {
+        let (Some(plugin), Some(state)) = (records.plugins.running(records.layer), &records.state) else {
             return Ok(None);
         };
         match to_json(state) {
             Ok(json) => Ok(Some(json)),
             Err(wrong) => {
                 let doing = format!("writing the state of {} as JSON", records.functions.name);
-                records.plugins.fail(plugin, &records.functions.add, wrong, &doing, NO_JSON);
+                let wrong = CallError::misuse(wrong);
+                records.plugins.fail(plugin, &records.functions.add, &wrong, &doing, NO_JSON);
                 Ok(None)
             }
         }

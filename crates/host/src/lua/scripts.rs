@@ -5,10 +5,11 @@ mod resting;
 
 use std::any::Any;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use mlua::{Function, Lua, Table, Value};
 use send_wrapper::SendWrapper;
-use streamfmt_core::entry::{Block, Line, Role, View};
+use streamfmt_core::entry::{Block, Role, View};
 use streamfmt_core::formatter::{
     Accumulator, FormatError, Formatter, FrameFormatter, Observation, PluginFormatter, StreamFormatter,
     Verdict,
@@ -18,22 +19,23 @@ use streamfmt_core::json;
 use streamfmt_core::profile::Profile;
 use streamfmt_core::session::Session;
 use streamfmt_core::text::Text;
+use streamfmt_formatters::standard::Standard;
 
 use super::block::{AnswerFault, AnswerReader};
 use super::current::Handle;
 use super::item::close;
-use super::layers::{FieldAnswer, HookEvent, Ladder, LadderStep, LayerId, Viewed};
-use super::plugin::{CallFailure, LoadedPlugin};
+use super::layers::{HookEvent, ScriptOverride, Viewed, overrides_of_tool, overrides_of_view};
+use super::plugin::LoadedPlugin;
 use super::plugins::{Plugins, assert_on_thread};
 use super::records;
 use super::value::{kind_of, string};
 use super::view_to_lua::to_lua;
-use super::vm::Stop;
-use crate::native::{NativeLayer, RestOf};
+use super::vm::CallError;
+use crate::native::RestOf;
 use crate::plugin::journal::BELOW;
-use crate::tools::amend::{Amended, Amender, Answers, Argument, FormatRequest, Given, SHORT};
-use crate::tools::field::ToolField;
-use crate::tools::pattern::PerTool;
+use crate::tools::field::{FieldValue, ToolField};
+use crate::tools::overrides::{FieldOverrides, LayerId, Overrides, SHORT, text_view};
+use crate::tools::request::FormatRequest;
 
 use resting::RestingFunctions;
 
@@ -42,167 +44,52 @@ pub(crate) use answers::plain;
 /// Formats items with the plugins and the profile's rules, on top of the built-in formatter.
 pub(crate) struct Scripts {
     plugins: SendWrapper<Rc<Plugins>>,
-    amender: Amender,
-    ladders: SendWrapper<PerTool<Rc<Ladder>>>,
-    views: SendWrapper<Vec<(Kind, Rc<Ladder>)>>,
-    /// The ladder for whole records.
-    frames: SendWrapper<Rc<Ladder>>,
+    standard: Standard,
+    tools: SendWrapper<Overrides<Function>>,
+    views: SendWrapper<Vec<(Kind, Arc<[ScriptOverride]>)>>,
+    /// The overrides for whole records.
+    frames: SendWrapper<Arc<[ScriptOverride]>>,
     resting: RestingFunctions,
 }
 
 /// The state of each plugin with the VM that owns it, by the plugin's name.
 type KeptStates = Vec<(String, (Lua, Table))>;
 
-/// The item being formatted.
-struct ScriptItem<'a> {
-    about: FormatRequest<'a>,
-    ladder: Rc<Ladder>,
-    /// Whether the item represents a whole record. Then there is no layer below the plugins.
-    is_frame: bool,
+/// Whether the call has an input. While the input is being written, it must have at least one entry.
+fn has_input(request: FormatRequest<'_>) -> bool {
+    let call = request.call.unwrap_or(request.item);
+    let is_begun = |input: json::Value<'_>| call.growing.is_none() || input.entries().next().is_some();
+    call.input().is_some_and(is_begun)
 }
 
-impl ScriptItem<'_> {
-    fn doing(&self) -> String {
-        let item = self.about.item;
-        let what = match self.about.tool() {
-            Some(tool) => tool,
-            None if self.is_frame => "frame",
-            None => item.kind.name(),
-        };
-        let result = if item.kind == Kind::Result { "the result of " } else { "" };
-        format!("formatting {result}{what} (line {})", item.line)
-    }
-
-    /// Whether the call has an input. While the input is being written, it must have at least one entry.
-    fn has_input(&self) -> bool {
-        let call = self.about.call.unwrap_or(self.about.item);
-        let is_begun = |input: json::Value<'_>| call.growing.is_none() || input.entries().next().is_some();
-        call.input().is_some_and(is_begun)
-    }
-
-    /// Whether the item may still change.
-    fn is_open(&self) -> bool {
-        self.about.item.status == Status::Open
+/// The field for the whole view of an item. `None` for kinds other than calls and results.
+fn whole_field(item: &Item) -> Option<ToolField> {
+    match item.kind {
+        Kind::Call => Some(ToolField::Call),
+        Kind::Result => Some(ToolField::Result),
+        _ => None,
     }
 }
 
-/// The answers of all layers for an item.
-struct LayerAnswers<'a> {
-    scripts: &'a Scripts,
-    focus: &'a ScriptItem<'a>,
+/// The overrides that apply to an item, of all those for its tool or kind.
+fn applying<'a>(all: &'a [ScriptOverride], item: &Item) -> impl Iterator<Item = &'a ScriptOverride> {
+    let fields = ToolField::of_kind(item.kind);
+    all.iter().filter(move |one| one.field.is_none_or(|field| fields.contains(&field)))
 }
 
-impl LayerAnswers<'_> {
-    /// The built-in formatting, amended by these answers.
-    fn amended(&self) -> Amended<'_> {
-        self.scripts.amender.amend(self.focus.about, self)
-    }
-
-    /// The first answer for a field, converted from the text of a template or from the value that a function returned.
-    fn first<T>(
-        &self,
-        field: ToolField,
-        of_text: impl Fn(Text) -> T,
-        of_value: impl Fn(&AnswerReader<'_>, Value) -> Result<Option<T>, AnswerFault>,
-    ) -> Given<T> {
-        let Self { scripts, focus } = *self;
-        for step in focus.ladder.field(field) {
-            let plugin = scripts.plugins.get(step.who);
-            if plugin.is_some_and(LoadedPlugin::is_off) {
-                continue;
-            }
-            let given = match &step.answer {
-                FieldAnswer::Word(_) | FieldAnswer::Native => Given::Nothing,
-                FieldAnswer::Template(template) => match focus.about.fill(template, field) {
-                    Some(text) => Given::Use(of_text(text)),
-                    None => Given::Nothing,
-                },
-                // The function expects an input, so it isn't called while the input is still empty.
-                FieldAnswer::Function(_) if field == ToolField::Arg && !focus.has_input() => Given::Nothing,
-                FieldAnswer::Function(function)
-                    if focus.is_open() && scripts.resting.rests(&focus.about.item.id, function) =>
-                {
-                    Given::Nothing
-                }
-                FieldAnswer::Function(function) => {
-                    let Some(plugin) = plugin else { continue };
-                    let context = &plugin.context;
-                    let called = Handle::call_or_item();
-                    let answer = match field {
-                        ToolField::Arg => called
-                            .input(plugin.lua())
-                            .map_err(Stop::of)
-                            .and_then(|input| plugin.call(function, (input, called, context))),
-                        ToolField::Label => plugin.call(function, (called, context)),
-                        _ => plugin.call(function, (Handle::item(), Handle::call(), context)),
-                    };
-                    scripts.used(focus, plugin, function, answer, &of_value)
-                }
-            };
-            if !matches!(given, Given::Nothing) {
-                return given;
-            }
-        }
-        Given::Nothing
-    }
+/// Whether no layer formats this item.
+fn passes(all: &[ScriptOverride], item: &Item) -> bool {
+    // A custom view of a call changes what remains to be shown of its result.
+    let is_of_call = |one: &ScriptOverride| matches!(one.field, Some(ToolField::Arg | ToolField::Call));
+    let has_call = item.kind == Kind::Result && all.iter().any(is_of_call);
+    !has_call && applying(all, item).next().is_none()
 }
 
-impl Answers for LayerAnswers<'_> {
-    fn has(&self, field: ToolField) -> bool {
-        !self.focus.ladder.field(field).is_empty()
-    }
-
-    fn word(&self, field: ToolField) -> Option<&str> {
-        self.focus.ladder.field(field).iter().find_map(|step| match &step.answer {
-            FieldAnswer::Word(word)
-                if !self.scripts.plugins.get(step.who).is_some_and(LoadedPlugin::is_off) =>
-            {
-                Some(word.as_str())
-            }
-            _ => None,
-        })
-    }
-
-    fn line(&self, field: ToolField, role: Role) -> Given<Line> {
-        let of_text = |text| Line::of(role, text);
-        self.first(field, of_text, |reader, value| {
-            let line = reader.line(&value, role)?;
-            if field != ToolField::Summary {
-                return Ok(Some(line));
-            }
-            let view = View { title: line, ..View::default() };
-            Ok(visible(self.focus, view, blank_name(&value))?.map(|view| view.title))
-        })
-    }
-
-    fn argument(&self, role: Role) -> Given<Argument> {
-        let of_text = |text| Argument::of(role, text);
-        self.first(ToolField::Arg, of_text, |reader, value| match value {
-            Value::String(text) => Ok(Some(Argument::of(role, Text::clean_owned(string(&text))))),
-            value => {
-                let line = reader.line(&value, role)?;
-                if line.text().len() <= SHORT {
-                    return Ok(Some(Argument::Short(line)));
-                }
-                Ok(Some(Argument::Long(Text::clean(line.text()))))
-            }
-        })
-    }
-
-    /// A function counts even if it returns nothing for this call.
-    fn changes_call(&self) -> bool {
-        let about = self.focus.about;
-        if about.item.kind != Kind::Result || about.call.is_none() {
-            return false;
-        }
-        let is_used = |step: &LadderStep| match &step.answer {
-            FieldAnswer::Template(template) => about.fills_call(template),
-            FieldAnswer::Native => !self.scripts.plugins.native(step.who).is_some_and(NativeLayer::is_off),
-            FieldAnswer::Function(_) => !self.scripts.plugins.get(step.who).is_some_and(LoadedPlugin::is_off),
-            FieldAnswer::Word(_) => false,
-        };
-        self.focus.ladder.call_steps().any(is_used)
-    }
+/// Whether exactly one function of a plugin formats this item.
+fn is_lone(all: &[ScriptOverride], item: &Item) -> bool {
+    let mut of_plugins = applying(all, item).filter(|one| one.layer != LayerId::Profile);
+    of_plugins.next().is_some_and(|one| matches!(one.value, FieldValue::Function(_) | FieldValue::Native))
+        && of_plugins.next().is_none()
 }
 
 impl Scripts {
@@ -211,152 +98,220 @@ impl Scripts {
         if plugins.affect_nothing() {
             return None;
         }
-        let of = |viewed| Ladder::of_views(plugins.layers(), viewed);
+        let of = |viewed| overrides_of_view(plugins.layers(), viewed).into();
         let views = Kind::ALL.iter().map(|kind| (*kind, of(Viewed::Items(*kind)))).collect();
         Some(Self {
             plugins: SendWrapper::new(Rc::clone(plugins)),
-            amender: Amender::new(profile),
-            ladders: SendWrapper::new(PerTool::default()),
+            standard: Standard::of(profile),
+            tools: SendWrapper::new(Overrides::default()),
             views: SendWrapper::new(views),
             frames: SendWrapper::new(of(Viewed::Frames)),
             resting: RestingFunctions::default(),
         })
     }
 
-    fn ladder(&self, about: FormatRequest<'_>) -> Rc<Ladder> {
-        let kind = about.item.kind;
+    /// The overrides for the tool or kind of an item.
+    fn overrides(&self, request: FormatRequest<'_>) -> Arc<[ScriptOverride]> {
+        let kind = request.item.kind;
         if !matches!(kind, Kind::Call | Kind::Result) {
             let known = self.views.iter().find(|(viewed, _)| *viewed == kind);
-            return known.map(|(_, ladder)| Rc::clone(ladder)).unwrap_or_default();
+            return known.map(|(_, views)| Arc::clone(views)).unwrap_or_default();
         }
-        let (tool, action) = (about.tool().unwrap_or_default(), about.action());
-        let find = || Ladder::of_tool(self.plugins.layers(), tool, action);
-        self.ladders.get(tool, action, find)
+        let (tool, action) = (request.tool().unwrap_or_default(), request.action());
+        self.tools.get(tool, action, || overrides_of_tool(self.plugins.layers(), tool, action))
     }
 
-    /// Formats the item, starting at step `from` of its ladder.
-    fn whole(&self, focus: &ScriptItem<'_>, from: usize) -> Verdict {
-        let steps = match focus.about.item.kind {
-            Kind::Call => focus.ladder.field(ToolField::Call),
-            Kind::Result => focus.ladder.field(ToolField::Result),
-            _ => &focus.ladder.views,
+    /// Passes an item with its overrides to `work`.
+    fn with_fields<R>(
+        &self,
+        request: FormatRequest<'_>,
+        all: &[ScriptOverride],
+        work: impl FnOnce(&FieldOverrides<'_, Function>) -> R,
+    ) -> R {
+        work(&FieldOverrides {
+            standard: &self.standard,
+            request,
+            all,
+            is_off: &|layer| self.plugins.is_off(layer),
+            call: &|one, function, role| self.call_field(request, all, one, function, role),
+        })
+    }
+
+    /// Calls the function for a label, an argument or a summary.
+    fn call_field(
+        &self,
+        request: FormatRequest<'_>,
+        all: &[ScriptOverride],
+        one: &ScriptOverride,
+        function: &Function,
+        role: Role,
+    ) -> Verdict {
+        let Some(plugin) = self.plugins.get(one.layer) else { return Verdict::Pass };
+        // The function expects an input, so it isn't called while the input is still empty.
+        if one.field == Some(ToolField::Arg) && !has_input(request) || self.rests(request, function) {
+            return Verdict::Pass;
+        }
+        let context = &plugin.context;
+        let called = Handle::call_or_item();
+        let answer = match one.field {
+            Some(ToolField::Arg) => {
+                let input = called.input(plugin.lua());
+                input.and_then(|input| plugin.call(function, (input, called, context)))
+            }
+            Some(ToolField::Label) => plugin.call(function, (called, context)),
+            _ => plugin.call(function, (Handle::item(), Handle::call(), context)),
         };
-        for (at, step) in steps.iter().enumerate().skip(from) {
-            if focus.about.item.growing.is_some() && !focus.has_input() {
+        self.used(request, all, plugin, function, answer, |reader, value| {
+            let is_arg = one.field == Some(ToolField::Arg);
+            if let (true, Value::String(text)) = (is_arg, &value) {
+                return Ok(Some(text_view(ToolField::Arg, role, Text::clean_owned(string(text)))));
+            }
+            let title = reader.line(&value, role)?;
+            if is_arg && title.text().len() > SHORT {
+                return Ok(Some(text_view(ToolField::Arg, role, Text::clean(title.text()))));
+            }
+            let view = View { title, ..View::default() };
+            if one.field == Some(ToolField::Summary) {
+                visible(request, view, &value)
+            } else {
+                Ok(Some(view))
+            }
+        })
+    }
+
+    /// Whether a function failed for an item that is still open.
+    fn rests(&self, request: FormatRequest<'_>, function: &Function) -> bool {
+        request.is_open() && self.resting.rests(&request.item.id, function)
+    }
+
+    /// Formats the item, starting at one of its overrides.
+    fn whole(&self, request: FormatRequest<'_>, all: &[ScriptOverride], from: usize) -> Verdict {
+        let field = whole_field(request.item);
+        for (at, one) in all.iter().enumerate().skip(from).filter(|(_, one)| one.field == field) {
+            if request.item.growing.is_some() && !has_input(request) {
                 continue;
             }
-            let given = match &step.answer {
-                FieldAnswer::Function(function) => self.call_whole(focus, step, function, at + 1),
-                FieldAnswer::Native => self.call_native(focus, step, at + 1),
-                FieldAnswer::Template(_) | FieldAnswer::Word(_) => continue,
-            };
-            match given {
-                Given::Use(view) => {
-                    return Verdict::Show(LayerAnswers { scripts: self, focus }.amended().collapsed(view));
+            match self.call_whole(request, all, one, at + 1) {
+                Verdict::Pass => {}
+                Verdict::Show(view) => {
+                    return Verdict::Show(self.with_fields(request, all, |fields| fields.collapsed(view)));
                 }
-                Given::Hide => return Verdict::Hide,
-                Given::Nothing => {}
+                Verdict::Hide => return Verdict::Hide,
             }
         }
-        if focus.is_frame { Verdict::Pass } else { LayerAnswers { scripts: self, focus }.amended().verdict() }
+        self.with_fields(request, all, |fields| if request.is_frame { Verdict::Pass } else { fields.apply() })
     }
 
     /// Formats the item with all layers.
-    fn verdict(&self, focus: &ScriptItem<'_>) -> Verdict {
-        match self.plugins.current.show(focus.about, || self.whole(focus, 0)) {
+    fn verdict(&self, request: FormatRequest<'_>, all: &[ScriptOverride]) -> Verdict {
+        match self.plugins.current.show(request, || self.whole(request, all, 0)) {
             Verdict::Show(view) => Verdict::Show(self.plugins.with_notes(view)),
             verdict => verdict,
         }
     }
 
+    /// Calls the plugin of an override for the whole view. The overrides from `next` on are below it.
     fn call_whole(
         &self,
-        focus: &ScriptItem<'_>,
-        step: &LadderStep,
-        function: &Function,
+        request: FormatRequest<'_>,
+        all: &[ScriptOverride],
+        one: &ScriptOverride,
         next: usize,
-    ) -> Given<View> {
-        let Some(plugin) = self.plugins.running(step.who) else { return Given::Nothing };
-        if focus.is_open() && self.resting.rests(&focus.about.item.id, function) {
-            return Given::Nothing;
+    ) -> Verdict {
+        let below = |of_call: bool| match request.call.filter(|_| of_call) {
+            Some(call) => self.below_of_call(call, request.session, one.layer),
+            None => self.whole(request, all, next),
+        };
+        let function = match &one.value {
+            FieldValue::Function(function) => function,
+            FieldValue::Native => return self.call_native(request, one.layer, &below),
+            FieldValue::Template(_) | FieldValue::Word(_) => return Verdict::Pass,
+        };
+        let Some(plugin) = self.plugins.running(one.layer) else { return Verdict::Pass };
+        if self.rests(request, function) {
+            return Verdict::Pass;
         }
-        let below = |lua: &Lua, of_call: bool| {
-            let verdict = match focus.about.call.filter(|_| of_call) {
-                Some(call) => self.below_of_call(call, focus.about.session, step.who),
-                None => self.whole(focus, next),
-            };
-            match verdict {
-                Verdict::Show(view) => to_lua(lua, &view),
-                Verdict::Hide | Verdict::Pass => Ok(Value::Boolean(false)),
-            }
+        let below = |lua: &Lua, of_call: bool| match below(of_call) {
+            Verdict::Show(view) => to_lua(lua, &view),
+            Verdict::Hide | Verdict::Pass => Ok(Value::Boolean(false)),
         };
         let context = &plugin.context;
-        let answer = match focus.about.item.kind {
+        let answer = match request.item.kind {
             Kind::Result => plugin.call_over(function, (Handle::item(), Handle::call(), context), &below),
             _ => plugin.call_over(function, (Handle::item(), context), &below),
         };
-        self.used(focus, plugin, function, answer, |reader, value| {
-            let what = blank_name(&value);
-            visible(focus, reader.view(&value, focus.about.item)?, what)
+        self.used(request, all, plugin, function, answer, |reader, value| {
+            visible(request, reader.view(&value, request.item)?, &value)
         })
     }
 
-    fn call_native(&self, focus: &ScriptItem<'_>, step: &LadderStep, next: usize) -> Given<View> {
-        let Some(native) = self.plugins.native(step.who) else { return Given::Nothing };
-        let rest = |rest| match (rest, focus.about.call) {
-            (RestOf::Item, _) => self.whole(focus, next),
-            (RestOf::Call, Some(call)) => self.below_of_call(call, focus.about.session, step.who),
-            (RestOf::Call, None) => Verdict::Pass,
+    fn call_native(
+        &self,
+        request: FormatRequest<'_>,
+        layer: LayerId,
+        below: &dyn Fn(bool) -> Verdict,
+    ) -> Verdict {
+        let Some(native) = self.plugins.native(layer) else { return Verdict::Pass };
+        let rest = |rest| match rest {
+            RestOf::Item => below(false),
+            RestOf::Call if request.call.is_some() => below(true),
+            RestOf::Call => Verdict::Pass,
         };
-        match self.plugins.meter().next(false) {
-            None => native.format(focus.about, &rest),
-            Some(Err(_)) => native.fail_on_purpose(focus.about),
-            Some(Ok(_)) => Given::Nothing,
+        match self.plugins.counter().next(false) {
+            None => return native.format(request, &rest),
+            Some(Err(_)) => native.fail_on_purpose(request),
+            Some(Ok(_)) => {}
         }
+        Verdict::Pass
     }
 
-    /// Formats the call of the current result with the layers below `who`.
-    fn below_of_call(&self, call: &Item, session: &Session, who: LayerId) -> Verdict {
-        let about = FormatRequest { item: call, session, call: None };
-        let focus = ScriptItem { about, ladder: self.ladder(about), is_frame: false };
-        let steps = focus.ladder.field(ToolField::Call);
-        let from = steps.iter().position(|step| self.plugins.is_below(step.who, who)).unwrap_or(steps.len());
-        self.plugins.current.show(about, || self.whole(&focus, from))
+    /// Formats the call of the current result with the layers below `layer`.
+    fn below_of_call(&self, call: &Item, session: &Session, layer: LayerId) -> Verdict {
+        let request = FormatRequest::alone(call, session);
+        let all = self.overrides(request);
+        let is_below = |one: &ScriptOverride| {
+            one.field == Some(ToolField::Call) && self.plugins.is_below(one.layer, layer)
+        };
+        let from = all.iter().position(is_below).unwrap_or(all.len());
+        self.plugins.current.show(request, || self.whole(request, &all, from))
     }
 
     /// Reads the value that a function returned. One that can't be used is reported and then ignored. `read` returns `None` to
     /// leave the item to the layer below.
-    fn used<T>(
+    fn used(
         &self,
-        focus: &ScriptItem<'_>,
+        request: FormatRequest<'_>,
+        all: &[ScriptOverride],
         plugin: &LoadedPlugin,
         function: &Function,
-        answer: Result<Value, Stop>,
-        read: impl FnOnce(&AnswerReader<'_>, Value) -> Result<Option<T>, AnswerFault>,
-    ) -> Given<T> {
-        let wrong = match answer {
-            Ok(Value::Nil) => return Given::Nothing,
-            Ok(Value::Boolean(false)) => return Given::Hide,
-            Ok(value) => {
-                let label = || LayerAnswers { scripts: self, focus }.amended().label();
-                let reader = AnswerReader::new(plugin.lua(), focus.about.session.facts(), &label);
-                let answer = read(&reader, value);
+        answer: mlua::Result<Value>,
+        read: impl FnOnce(&AnswerReader<'_>, Value) -> Result<Option<View>, AnswerFault>,
+    ) -> Verdict {
+        let used = answer.and_then(|value| match value {
+            Value::Nil => Ok(Verdict::Pass),
+            Value::Boolean(false) => Ok(Verdict::Hide),
+            value => {
+                #[expect(
+                    clippy::redundant_closure_for_method_calls,
+                    reason = "the method alone has one lifetime"
+                )]
+                let label = || self.with_fields(request, all, |fields| fields.label());
+                let reader = AnswerReader::new(plugin.lua(), request.session.facts(), &label);
+                let view = read(&reader, value);
                 self.plugins.check_roles(plugin, function, &reader.own_roles.take());
-                match answer {
-                    Ok(used) => return used.map_or(Given::Nothing, Given::Use),
-                    Err(wrong) => CallFailure::from(wrong),
-                }
+                Ok(view.map_err(CallError::misuse)?.map_or(Verdict::Pass, Verdict::Show))
             }
-            Err(stop) => CallFailure::from(stop),
-        };
-        if focus.is_open() {
-            self.resting.rest(&focus.about.item.id, function);
-        }
-        // An error in an incomplete item may not occur in the complete one, so only a limit is reported now.
-        if !focus.is_open() || wrong.trip().is_some() {
-            self.plugins.fail(plugin, function, wrong, &focus.doing(), BELOW);
-        }
-        Given::Nothing
+        });
+        used.unwrap_or_else(|error| {
+            if request.is_open() {
+                self.resting.rest(&request.item.id, function);
+            }
+            // An error in an incomplete item may not occur in the complete one, so only a limit is reported now.
+            if !request.is_open() || CallError::is_limit(&error) {
+                self.plugins.fail(plugin, function, &error, &request.doing(), BELOW);
+            }
+            Verdict::Pass
+        })
     }
 }
 
@@ -366,21 +321,21 @@ impl Formatter for Scripts {
     }
 
     fn format(&self, item: &Item, session: &Session) -> Result<Verdict, FormatError> {
-        let about = FormatRequest::of(item, session);
-        let ladder = self.ladder(about);
-        if ladder.passes(item) {
+        let request = FormatRequest::of(item, session);
+        let all = self.overrides(request);
+        if passes(&all, item) {
             return Ok(Verdict::Pass);
         }
         if item.status != Status::Open {
             self.resting.wake(&item.id);
         }
-        self.plugins.meter().enter(&item.id, || self.frames.views.is_empty() && ladder.is_lone(item));
-        Ok(self.verdict(&ScriptItem { about, ladder, is_frame: false }))
+        self.plugins.counter().enter(&item.id, || self.frames.is_empty() && is_lone(&all, item));
+        Ok(self.verdict(request, &all))
     }
 
     fn frames(&self) -> Option<&dyn FrameFormatter> {
         assert_on_thread(&self.plugins);
-        (!self.frames.views.is_empty()).then_some(self as &dyn FrameFormatter)
+        (!self.frames.is_empty()).then_some(self as &dyn FrameFormatter)
     }
 
     fn stream(&self) -> Option<&dyn StreamFormatter> {
@@ -394,10 +349,9 @@ impl Formatter for Scripts {
 
 impl FrameFormatter for Scripts {
     fn frame(&self, frame: &Item, session: &Session) -> Result<Verdict, FormatError> {
-        self.plugins.meter().enter(&frame.id, || false);
-        let ladder = Rc::clone(&self.frames);
-        let about = FormatRequest { item: frame, session, call: None };
-        Ok(self.verdict(&ScriptItem { about, ladder, is_frame: true }))
+        self.plugins.counter().enter(&frame.id, || false);
+        let request = FormatRequest { is_frame: true, ..FormatRequest::alone(frame, session) };
+        Ok(self.verdict(request, &self.frames))
     }
 }
 
@@ -410,11 +364,11 @@ impl StreamFormatter for Scripts {
             Observation::Complete(item) => HookEvent::Item(item.kind),
         };
         let mut blocks = Vec::new();
-        for who in self.plugins.order() {
-            if let Some(native) = self.plugins.native(*who) {
+        for layer in self.plugins.order() {
+            if let Some(native) = self.plugins.native(*layer) {
                 blocks.extend(native.observed_moment(moment, session));
             }
-            let Some(plugin) = self.plugins.get(*who) else { continue };
+            let Some(plugin) = self.plugins.get(*layer) else { continue };
             let mut functions = plugin.registered().hooks(event).peekable();
             if functions.peek().is_none() || plugin.is_off() {
                 continue;
@@ -426,7 +380,9 @@ impl StreamFormatter for Scripts {
             };
             if let Observation::Complete(item) = moment {
                 let call = item.call.as_ref().and_then(|id| session.call(id));
-                self.plugins.current.show(FormatRequest { item, session, call }, hooks);
+                self.plugins
+                    .current
+                    .show(FormatRequest { call, ..FormatRequest::alone(item, session) }, hooks);
             } else {
                 self.plugins.current.note(session);
                 hooks();
@@ -454,8 +410,8 @@ impl PluginFormatter for Scripts {
                 kept.iter().flat_map(|kept| kept.iter()).find(|(name, _)| name == plugin.pack_name());
             self.plugins.current.note(session);
             if let (Some(reload), Some((_, (_, before)))) = (plugin.reload(), before) {
-                if let Err(stop) = plugin.take_over(&reload, before) {
-                    self.plugins.fail(plugin, &reload, stop, "taking over its state", BELOW);
+                if let Err(error) = plugin.take_over(&reload, before) {
+                    self.plugins.fail(plugin, &reload, &error, "taking over its state", BELOW);
                 }
             } else {
                 // What it shows at the beginning was already shown.
@@ -490,22 +446,19 @@ impl Scripts {
             Observation::Complete(item) => item,
             _ => &nothing,
         };
-        let about = FormatRequest { item, session, call: None };
-        let focus = ScriptItem { about, ladder: Rc::default(), is_frame: false };
+        let request = FormatRequest::alone(item, session);
         let context = &plugin.context;
         let answer = match moment {
             Observation::Complete(_) => plugin.call_hook(function, (Handle::item(), context)),
-            _ => match event_table(plugin.lua(), event) {
-                Ok(event) => plugin.call_hook(function, (event, context)),
-                Err(error) => Err(Stop::of(error)),
-            },
+            _ => event_table(plugin.lua(), event)
+                .and_then(|event| plugin.call_hook(function, (event, context))),
         };
-        let used = self.used(&focus, plugin, function, answer, |reader, value| {
+        let used = self.used(request, &[], plugin, function, answer, |reader, value| {
             reader.body(&value).map(|body| Some(View::of(body)))
         });
         match used {
-            Given::Use(view) if !view.is_blank() => view.body,
-            Given::Use(_) | Given::Hide | Given::Nothing => Vec::new(),
+            Verdict::Show(view) if !view.is_blank() => view.body,
+            _ => Vec::new(),
         }
     }
 }
@@ -517,17 +470,17 @@ fn event_table(lua: &Lua, event: HookEvent) -> mlua::Result<Table> {
     Ok(table)
 }
 
-/// Checks that a view has visible content. A blank view is an error, since `false` is the way to hide an item; `what` names the
-/// value in the message. The exception is an item without text, such as the result of a command without output: then blanks are
+/// Checks that a view has visible content. A blank view is an error, since `false` is the way to hide an item. The exception is an item without text, such as the result of a command without output: then blanks are
 /// shown unchanged, and an empty view leaves the item to the layer below.
-fn visible(focus: &ScriptItem<'_>, view: View, what: &str) -> Result<Option<View>, AnswerFault> {
+fn visible(request: FormatRequest<'_>, view: View, answer: &Value) -> Result<Option<View>, AnswerFault> {
     // The view of a frame may be all that shows the record, so an empty line counts.
-    if focus.is_frame && !view.body.is_empty() {
+    if request.is_frame && !view.body.is_empty() {
         return Ok(Some(view));
     }
-    if view.is_blank() && !focus.about.item.is_blank() {
+    if view.is_blank() && !request.item.is_blank() {
         return Err(format!(
-            "{what} shows nothing: return false to hide the item, or nil to leave it to the layer below"
+            "{} shows nothing: return false to hide the item, or nil to leave it to the layer below",
+            blank_name(answer)
         ));
     }
     Ok((!view.is_empty()).then_some(view))

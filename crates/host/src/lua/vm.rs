@@ -9,6 +9,7 @@
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
+use std::fmt;
 use std::rc::Rc;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -75,39 +76,50 @@ impl Compiled {
     }
 }
 
-/// A limit that stopped a script.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Trip {
-    /// Too many steps, or too much time: which limit is reached first may differ between runs.
-    Fuel,
-    /// Too much memory.
-    Memory,
+/// Why a call has no result, inside of an [`mlua::Error`]. Any other error was raised by the script.
+#[derive(Debug)]
+pub(super) enum CallError {
+    /// A limit was reached: of steps, time or memory. `error` is what the call ended with, if it failed.
+    LimitExceeded { message: String, error: Option<mlua::Error> },
+    /// A mistake that doesn't depend on the input, such as a field that doesn't exist, or a result that can't be used.
+    Misuse(String),
 }
 
-impl Trip {
-    /// The message for users.
-    pub(super) fn message(self) -> String {
+impl CallError {
+    /// The error for a mistake in a script.
+    pub(super) fn misuse(message: impl Into<String>) -> mlua::Error {
+        mlua::Error::external(Self::Misuse(message.into()))
+    }
+
+    /// Finds it in an error.
+    pub(super) fn of(error: &mlua::Error) -> Option<&Self> {
+        error.chain().find_map(|cause| cause.downcast_ref())
+    }
+
+    /// Whether a limit caused this error.
+    pub(super) fn is_limit(error: &mlua::Error) -> bool {
+        matches!(Self::of(error), Some(Self::LimitExceeded { .. }))
+    }
+}
+
+impl fmt::Display for CallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Fuel => format!("stopped after {FUEL} steps or {} ms", TIME.as_millis()),
-            Self::Memory => format!("stopped: more than {} MiB in use", MEMORY >> 20),
+            Self::LimitExceeded { message, .. } | Self::Misuse(message) => f.write_str(message),
         }
     }
 }
 
-/// The reason why a script was stopped.
-#[derive(Debug)]
-pub(super) struct Stop {
-    /// The limit that stopped it, if any.
-    pub(super) trip: Option<Trip>,
-    /// The error that it ended with, if any.
-    pub(super) error: Option<mlua::Error>,
+impl std::error::Error for CallError {}
+
+/// The message for a run that reached the limit of steps or time: which is reached first may differ between runs.
+fn out_of_steps() -> String {
+    format!("stopped after {FUEL} steps or {} ms", TIME.as_millis())
 }
 
-impl Stop {
-    /// A stop by an error, without any limit.
-    pub(super) fn of(error: mlua::Error) -> Self {
-        Self { trip: None, error: Some(error) }
-    }
+/// The message for a run that reached the limit of memory.
+fn out_of_memory() -> String {
+    format!("stopped: more than {} MiB in use", MEMORY >> 20)
 }
 
 /// Counts the steps of a run and decides when it must stop.
@@ -123,35 +135,44 @@ struct Guard {
     since: Cell<Option<Instant>>,
     /// The thread's CPU time when the run first exceeded its time limit.
     computed: Cell<Option<Duration>>,
-    tripped: Cell<Option<Trip>>,
+    /// Whether the limit of steps or time was reached.
+    is_spent: Cell<bool>,
+    /// Whether the limit of memory was reached.
+    is_full: Cell<bool>,
 }
 
 impl Guard {
-    /// Counts one step. Returns the limit if it was reached.
-    fn step(&self) -> Option<Trip> {
-        if self.tripped.get().is_some() {
-            return self.tripped.get();
+    /// Counts one step. Returns whether the run must stop.
+    fn step(&self) -> bool {
+        self.is_exceeded() || {
+            let steps = self.steps.get() + 1;
+            self.steps.set(steps);
+            self.stop(steps > self.limits.fuel || steps.is_multiple_of(CLOCK) && self.is_late())
         }
-        let steps = self.steps.get() + 1;
-        self.steps.set(steps);
-        let is_over = steps > self.limits.fuel || steps.is_multiple_of(CLOCK) && self.is_late();
-        self.trip(is_over)
     }
 
-    /// Counts so many steps of a function of the host. Returns the limit if it was reached.
-    fn spend(&self, steps: u64) -> Option<Trip> {
-        if self.tripped.get().is_some() {
-            return self.tripped.get();
+    /// Counts so many steps of a function of the host. Returns whether the run must stop.
+    fn spend(&self, steps: u64) -> bool {
+        self.is_exceeded() || {
+            let steps = self.steps.get() + steps;
+            self.steps.set(steps);
+            self.stop(steps > self.limits.fuel || self.is_late())
         }
-        let steps = self.steps.get() + steps;
-        self.steps.set(steps);
-        self.trip(steps > self.limits.fuel || self.is_late())
     }
 
-    fn trip(&self, is_over: bool) -> Option<Trip> {
-        let trip = is_over.then_some(Trip::Fuel);
-        self.tripped.set(trip);
-        trip
+    fn stop(&self, is_spent: bool) -> bool {
+        self.is_spent.set(is_spent);
+        is_spent
+    }
+
+    /// Whether a limit was reached.
+    fn is_exceeded(&self) -> bool {
+        self.is_spent.get() || self.is_full.get()
+    }
+
+    /// The message about the limit that was reached.
+    fn message(&self) -> String {
+        if self.is_full.get() { out_of_memory() } else { out_of_steps() }
     }
 
     /// Whether the run exceeded its time limit. On a busy system, a short run may wait long for the CPU, so past the limit only
@@ -198,7 +219,7 @@ impl Vm {
     /// Creates a VM. `log` receives what scripts print. `open` may add globals before the sandbox is closed; its result is
     /// returned along with the VM.
     pub(super) fn new<T>(
-        log: impl Fn(&[u8]) + 'static,
+        log: impl Fn(&Lua, &[u8]) + 'static,
         open: impl FnOnce(&Lua, &Table) -> mlua::Result<T>,
     ) -> mlua::Result<(Self, T)> {
         Self::within(VmLimits::default(), log, open)
@@ -207,15 +228,15 @@ impl Vm {
     /// The same with other limits.
     fn within<T>(
         limits: VmLimits,
-        log: impl Fn(&[u8]) + 'static,
+        log: impl Fn(&Lua, &[u8]) + 'static,
         open: impl FnOnce(&Lua, &Table) -> mlua::Result<T>,
     ) -> mlua::Result<(Self, T)> {
         let libraries =
             StdLib::TABLE | StdLib::STRING | StdLib::MATH | StdLib::UTF8 | StdLib::BIT | StdLib::COROUTINE;
         let lua = Lua::new_with(libraries, LuaOptions::default())?;
         let guard = Rc::new(Guard { limits, ..Guard::default() });
-        let log = lua.create_function(move |_, text: LuaString| {
-            log(&text.as_bytes());
+        let log = lua.create_function(move |lua, text: LuaString| {
+            log(lua, &text.as_bytes());
             Ok(())
         })?;
         let raised = Rc::new(RefCell::new(None));
@@ -236,10 +257,11 @@ impl Vm {
         let opened = open(&lua, &lua.globals())?;
         lua.sandbox(true)?;
         let ticking = Rc::clone(&guard);
-        lua.set_interrupt(move |lua| match ticking.step() {
-            None => Ok(VmState::Continue),
-            Some(trip) => Err(stopped(lua, trip)),
-        });
+        lua.set_interrupt(
+            move |lua| {
+                if ticking.step() { Err(stopped(lua, &ticking)) } else { Ok(VmState::Continue) }
+            },
+        );
         lua.set_app_data(Rc::clone(&guard));
         let memory = lua.used_memory() + limits.memory;
         Ok((Self { lua, guard, raised, memory }, opened))
@@ -251,7 +273,7 @@ impl Vm {
     }
 
     /// Runs `work`, which may run scripts, within the limits.
-    pub(super) fn run<R>(&self, work: impl FnOnce() -> mlua::Result<R>) -> Result<R, Stop> {
+    pub(super) fn run<R>(&self, work: impl FnOnce() -> mlua::Result<R>) -> mlua::Result<R> {
         let guard = &self.guard;
         let depth = guard.depth.get();
         if depth == 0 {
@@ -259,23 +281,24 @@ impl Vm {
             guard.steps.set(0);
             guard.since.set(None);
             guard.computed.set(None);
-            guard.tripped.set(None);
+            guard.is_spent.set(false);
+            guard.is_full.set(false);
         }
         guard.depth.set(depth + 1);
         let done = limited(&self.lua, self.memory, work);
         guard.depth.set(depth);
-        if guard.tripped.get().is_none() && done.as_ref().is_err_and(is_out_of_memory) {
-            guard.tripped.set(Some(Trip::Memory));
+        let done = done.map_err(|error| self.with_fields(error));
+        if !guard.is_exceeded() && done.as_ref().is_err_and(is_out_of_memory) {
+            guard.is_full.set(true);
         }
-        let trip = guard.tripped.get();
-        if trip == Some(Trip::Memory) {
+        if guard.is_full.get() {
             // Frees what it filled the memory with.
             let _ = self.lua.gc_collect();
         }
-        match done {
-            Ok(value) if trip.is_none() => Ok(value),
-            done => Err(Stop { trip, error: done.err().map(|error| self.with_fields(error)) }),
+        if !guard.is_exceeded() {
+            return done;
         }
+        Err(mlua::Error::external(CallError::LimitExceeded { message: guard.message(), error: done.err() }))
     }
 
     /// Replaces the address of a raised value in an error message: by the contents if it is a table without a metatable, else by its type.
@@ -300,15 +323,15 @@ impl Vm {
     }
 
     /// Runs a file of a plugin.
-    pub(super) fn load(&self, name: &str, source: &str, known: &Bytecodes) -> Result<Value, Stop> {
+    pub(super) fn load(&self, name: &str, source: &str, known: &Bytecodes) -> mlua::Result<Value> {
         self.run(|| chunk(&self.lua, name, source, known)?.call(()))
     }
 }
 
 /// The error of a script that reached a limit.
-fn stopped(lua: &Lua, trip: Trip) -> mlua::Error {
+fn stopped(lua: &Lua, guard: &Guard) -> mlua::Error {
     let place = place(lua).map_or_else(String::new, |(file, line)| format!("{file}:{line}: "));
-    mlua::Error::runtime(format!("{place}{}", trip.message()))
+    mlua::Error::runtime(format!("{place}{}", guard.message()))
 }
 
 /// Lets a pattern scan as much as the run may still do, and counts that as steps.
@@ -321,14 +344,12 @@ pub(super) fn counted<R>(
     let most = guard.limits.fuel.saturating_sub(guard.steps.get()).saturating_mul(SCANNED);
     let mut budget = ScanBudget::new(most);
     let done = scan(&mut budget);
-    let trip = match &done {
-        Ok(_) => guard.spend((most - budget.left()) / SCANNED),
-        Err(ScanOverrun) => guard.trip(true),
-    };
-    match (done, trip) {
-        (Ok(done), None) => Ok(done),
-        (_, trip) => Err(stopped(lua, trip.unwrap_or(Trip::Fuel))),
+    match done {
+        Ok(done) if !guard.spend((most - budget.left()) / SCANNED) => return Ok(done),
+        Ok(_) => {}
+        Err(ScanOverrun) => guard.is_spent.set(true),
     }
+    Err(stopped(lua, &guard))
 }
 
 /// Whether a text is the name of a type, as in the text of a value with its address.
@@ -357,7 +378,7 @@ pub(super) fn bounded<R>(lua: &Lua, make: impl FnOnce() -> mlua::Result<R>) -> m
 pub(super) fn unlimited<R>(lua: &Lua, make: impl FnOnce() -> mlua::Result<R>) -> mlua::Result<R> {
     let limit = lua.set_memory_limit(0)?;
     let is_over = limit > 0 && lua.used_memory() > limit;
-    let done = if is_over { Err(mlua::Error::MemoryError(Trip::Memory.message())) } else { make() };
+    let done = if is_over { Err(mlua::Error::MemoryError(out_of_memory())) } else { make() };
     lua.set_memory_limit(limit)?;
     done
 }
@@ -450,25 +471,27 @@ mod tests {
     const WIDE: VmLimits = VmLimits { fuel: u64::MAX, time: Duration::from_secs(3600), memory: 1 << 30 };
 
     fn vm(limits: VmLimits) -> Vm {
-        Vm::within(limits, |_| {}, |_, _| Ok(())).unwrap().0
+        Vm::within(limits, |_, _| {}, |_, _| Ok(())).unwrap().0
     }
 
-    fn trip<R>(ran: Result<R, Stop>) -> Option<Trip> {
-        ran.err().and_then(|stop| stop.trip)
+    /// The message about the limit that stopped a run.
+    fn stopped_by<R>(ran: mlua::Result<R>) -> Option<String> {
+        let error = ran.err().filter(CallError::is_limit)?;
+        CallError::of(&error).map(ToString::to_string)
     }
 
     #[test]
     fn nested_runs_share_the_steps_of_the_outermost() {
         let vm = vm(VmLimits { fuel: 1_000, ..WIDE });
         let burn = |steps: u64| vm.lua().load(format!("for _ = 1, {steps} do end")).exec();
-        let inner = || vm.run(|| burn(600)).map_err(|stop| stop.error.unwrap());
-        assert_eq!(trip(vm.run(|| burn(600))), None);
-        assert_eq!(trip(vm.run(|| burn(600))), None, "each run has its own");
-        assert_eq!(trip(vm.run(inner)), None);
-        assert_eq!(trip(vm.run(|| burn(600).and_then(|()| inner()))), Some(Trip::Fuel));
-        assert_eq!(trip(vm.run(|| inner().and_then(|()| burn(600)))), Some(Trip::Fuel));
+        let inner = || vm.run(|| burn(600));
+        assert_eq!(stopped_by(vm.run(|| burn(600))), None);
+        assert_eq!(stopped_by(vm.run(|| burn(600))), None, "each run has its own");
+        assert_eq!(stopped_by(vm.run(inner)), None);
+        assert_eq!(stopped_by(vm.run(|| burn(600).and_then(|()| inner()))), Some(out_of_steps()));
+        assert_eq!(stopped_by(vm.run(|| inner().and_then(|()| burn(600)))), Some(out_of_steps()));
         // After a stop, nothing more of the outer run is executed, even if the error is dropped.
-        assert_eq!(trip(vm.run(|| inner().and(inner()).or(Ok(())).and(burn(1)))), Some(Trip::Fuel));
+        assert_eq!(stopped_by(vm.run(|| inner().and(inner()).or(Ok(())).and(burn(1)))), Some(out_of_steps()));
     }
 
     #[test]
@@ -479,7 +502,7 @@ mod tests {
             vm.run(|| vm.lua().load(count).eval::<u32>())
         };
         assert_eq!(ran(WIDE).unwrap(), 100_000);
-        assert_eq!(trip(ran(VmLimits { time: Duration::ZERO, ..WIDE })), Some(Trip::Fuel));
+        assert_eq!(stopped_by(ran(VmLimits { time: Duration::ZERO, ..WIDE })), Some(out_of_steps()));
     }
 
     #[test]
@@ -490,13 +513,17 @@ mod tests {
             "local s = 'x' for _ = 1, 24 do s = s .. s end",
             "return table.create(2 ^ 20, 1)",
         ] {
-            assert_eq!(trip(vm.run(|| vm.lua().load(filling).exec())), Some(Trip::Memory), "{filling}");
-            assert_eq!(trip(vm.run(|| vm.lua().load("local _ = table.create(10000, 1)").exec())), None);
+            assert_eq!(
+                stopped_by(vm.run(|| vm.lua().load(filling).exec())),
+                Some(out_of_memory()),
+                "{filling}"
+            );
+            assert_eq!(stopped_by(vm.run(|| vm.lua().load("local _ = table.create(10000, 1)").exec())), None);
         }
         let value = || unlimited(vm.lua(), || vm.lua().create_string(vec![b'x'; 2 << 20]));
         assert_eq!(
-            trip(vm.run(|| value().and_then(|_| value()))),
-            Some(Trip::Memory),
+            stopped_by(vm.run(|| value().and_then(|_| value()))),
+            Some(out_of_memory()),
             "what the host creates"
         );
     }

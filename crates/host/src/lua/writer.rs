@@ -22,14 +22,14 @@ use streamfmt_core::writer::{Wants, Writer};
 use streamfmt_writers::ci;
 
 use super::block::{AnswerFault, AnswerReader};
-use super::layers::LayerId;
-use super::plugin::{CallFailure, check_keys, check_name, function_of};
+use super::plugin::{check_keys, check_name, function_of};
 use super::plugins::Plugins;
 use super::prose;
 use super::value::string;
 use super::view_to_lua;
-use super::vm::bounded;
+use super::vm::{CallError, bounded};
 use crate::plugin::WriterName;
+use crate::tools::overrides::LayerId;
 use crate::writers;
 
 /// The parts that a script may write besides blocks: a heading of Markdown, and the parts around blocks.
@@ -129,7 +129,7 @@ pub(crate) struct ScriptedWriter {
 /// The state that the functions of `w` access.
 struct WriterState {
     plugins: Rc<Plugins>,
-    who: LayerId,
+    layer: LayerId,
     spec: Registration,
     /// Writes the blocks passed to `w:block`.
     scratch: RefCell<Box<dyn Writer>>,
@@ -148,20 +148,20 @@ impl ScriptedWriter {
         base: Box<dyn Writer>,
         scratch: Box<dyn Writer>,
     ) -> Box<dyn Writer> {
-        let found = plugins.layers().rev().find_map(|(who, registered)| {
+        let found = plugins.layers().rev().find_map(|(layer, registered)| {
             let spec = registered.writers.iter().find(|writer| writer.known.name == name)?;
-            Some((who, spec.clone()))
+            Some((layer, spec.clone()))
         });
-        let Some((who, spec)) = found else { return base };
+        let Some((layer, spec)) = found else { return base };
         let inner = Rc::new(WriterState {
             plugins: Rc::clone(plugins),
-            who,
+            layer,
             spec,
             scratch: RefCell::new(scratch),
             active: RefCell::default(),
             handle: OnceCell::new(),
         });
-        let plugin = inner.plugins.running(inner.who);
+        let plugin = inner.plugins.running(inner.layer);
         let handle = plugin.and_then(|plugin| handle(plugin.lua(), &Rc::downgrade(&inner)).ok());
         handle.map(|handle| inner.handle.set(handle));
         Box::new(Self { base, inner: SendWrapper::new(inner) })
@@ -258,7 +258,7 @@ impl Writer for ScriptedWriter {
 impl WriterState {
     /// Calls the function for a part. Returns `None` if it leaves the part to the base, or fails.
     fn call_part(&self, part: &'static str, function: &Function, argument: Value) -> Option<Text> {
-        let plugin = self.plugins.running(self.who)?;
+        let plugin = self.plugins.running(self.layer)?;
         if self.active.borrow().len() >= DEEPEST {
             return None;
         }
@@ -271,19 +271,19 @@ impl WriterState {
             Ok(Value::Nil) => return None,
             Ok(Value::Boolean(false)) => return Some(Text::EMPTY),
             Ok(Value::String(text)) if part == "entry" && string(&text).trim().is_empty() => {
-                EMPTY.to_owned().into()
+                CallError::misuse(EMPTY)
             }
             Ok(Value::String(text)) => return Some(Text::clean_owned(string(&text))),
-            Ok(other) => format!("expected a text, not {}", super::item::a_type(&other)).into(),
-            Err(stop) => CallFailure::from(stop),
+            Ok(other) => CallError::misuse(format!("expected a text, not {}", super::item::a_type(&other))),
+            Err(error) => error,
         };
-        self.plugins.fail(plugin, function, wrong, &format!("writing a part ({part})"), BY_BASE);
+        self.plugins.fail(plugin, function, &wrong, &format!("writing a part ({part})"), BY_BASE);
         None
     }
 
     /// Writes a part, which `table` converts for the script. Returns `None` if the part is left to the base.
     fn part_text(&self, part: &'static str, table: impl FnOnce(&Lua) -> mlua::Result<Table>) -> Option<Text> {
-        let (function, plugin) = (self.function_for(part)?, self.plugins.running(self.who)?);
+        let (function, plugin) = (self.function_for(part)?, self.plugins.running(self.layer)?);
         let table = bounded(plugin.lua(), || table(plugin.lua())).ok()?;
         self.call_part(part, function, Value::Table(table))
     }
@@ -386,7 +386,7 @@ impl WriterState {
     /// The script's text for a span, if it has a function for the role.
     fn painted(&self, span: &Span<'_>) -> Option<Text> {
         let function = self.spec.span(span.role.name()).filter(|_| !span.text().is_empty())?;
-        let text = self.plugins.running(self.who)?.lua().create_string(span.text()).ok()?;
+        let text = self.plugins.running(self.layer)?.lua().create_string(span.text()).ok()?;
         let text = self.call_part("span", function, Value::String(text))?;
         Some(if text.contains('\n') { Text::clean_owned(text.replace('\n', "␊")) } else { text })
     }

@@ -14,8 +14,8 @@ use streamfmt_formatters::standard::Standard;
 use super::{NativeLayer, RestOf, layer};
 use crate::plugin::EnabledPlugin;
 use crate::plugin::journal::Journal;
-use crate::tools::amend::{FormatRequest, Given};
 use crate::tools::formatter::RuleFormatter;
+use crate::tools::request::FormatRequest;
 use crate::tools::rule::ToolRule;
 
 /// The loaded native plugins of one output, lowest layer first.
@@ -64,26 +64,23 @@ struct NativeChain {
 
 impl NativeChain {
     /// The verdict of the lowest `count` plugins and the layers below them.
-    fn below(&self, about: FormatRequest<'_>, count: usize) -> Verdict {
+    fn below(&self, request: FormatRequest<'_>, count: usize) -> Verdict {
         let plugins = self.plugins.all()[..count].iter().enumerate().rev();
-        for (at, plugin) in plugins.filter(|(_, plugin)| plugin.is_for(about.item)) {
-            let rest = |rest| match (rest, about.call) {
-                (RestOf::Item, _) => self.below(about, at),
-                (RestOf::Call, Some(call)) => {
-                    self.below(FormatRequest { item: call, call: None, ..about }, at)
-                }
+        for (at, plugin) in plugins.filter(|(_, plugin)| plugin.is_for(request.item)) {
+            let rest = |rest| match (rest, request.call) {
+                (RestOf::Item, _) => self.below(request, at),
+                (RestOf::Call, Some(call)) => self.below(FormatRequest::alone(call, request.session), at),
                 (RestOf::Call, None) => Verdict::Pass,
             };
-            match plugin.format(about, &rest) {
-                Given::Use(view) => return Verdict::Show(view),
-                Given::Hide => return Verdict::Hide,
-                Given::Nothing => {}
+            match plugin.format(request, &rest) {
+                Verdict::Pass => {}
+                verdict => return verdict,
             }
         }
-        let rules = self.rules.as_ref().and_then(|rules| rules.format(about.item, about.session).ok());
+        let rules = self.rules.as_ref().and_then(|rules| rules.format(request.item, request.session).ok());
         match rules {
             None | Some(Verdict::Pass) => {
-                self.standard.format(about.item, about.session).unwrap_or(Verdict::Pass)
+                self.standard.format(request.item, request.session).unwrap_or(Verdict::Pass)
             }
             Some(verdict) => verdict,
         }

@@ -6,9 +6,9 @@ use std::ffi::c_void;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use serde_json::{Map, Value};
-use streamfmt_core::entry::{Block, Line, View};
+use streamfmt_core::entry::{Block, Line};
 use streamfmt_core::formatter::{FormatError, Observation, Verdict};
-use streamfmt_core::item::{Item, Kind, Status};
+use streamfmt_core::item::Item;
 use streamfmt_core::profile::Selector;
 use streamfmt_core::session::Session;
 use streamfmt_plugin::table::{BEGIN, END, HIDE, PASS, SHOW, SfItem, SfPlugin, SfSink, SfStr};
@@ -19,7 +19,7 @@ use crate::files::lock;
 use crate::plugin::journal::{BELOW, Journal, LEFT_OUT, OFF, Warning, short};
 use crate::plugin::library::{NativeCode, NativeTable};
 use crate::plugin::source::{PluginLayer, PluginSource};
-use crate::tools::amend::{FormatRequest, Given};
+use crate::tools::request::FormatRequest;
 
 /// Failures after which a plugin is disabled for the rest of the run.
 const MOST_FAILURES: u32 = 20;
@@ -122,32 +122,30 @@ impl NativeLayer for NativePlugin {
         self.state().failures >= MOST_FAILURES
     }
 
-    fn format(&self, about: FormatRequest<'_>, rest: &dyn Fn(RestOf) -> Verdict) -> Given<View> {
-        let item = about.item;
+    fn format(&self, request: FormatRequest<'_>, rest: &dyn Fn(RestOf) -> Verdict) -> Verdict {
+        let item = request.item;
         if self.is_off() {
-            return Given::Nothing;
+            return Verdict::Pass;
         }
-        let frame = CallFrame::new(Some(item), about.call, rest);
+        let frame = CallFrame::new(Some(item), request.call, rest);
         let called = self.call(|functions, instance| {
             let format = functions.format?;
             // SAFETY: the instance is this plugin's and locked; item and sink live until the call returns.
             Some(frame.enter(|item, sink| unsafe { format(instance, item, sink) }))
         });
         match called.and_then(|(code, reason)| view(item, code, reason, frame)) {
-            Ok(given) => given,
+            Ok(verdict) => verdict,
             // An error for an incomplete item may not occur for the complete one.
-            Err(_) if item.status == Status::Open => Given::Nothing,
+            Err(_) if request.is_open() => Verdict::Pass,
             Err(why) => {
-                self.fail(&doing(item, about.tool()), why);
-                Given::Nothing
+                self.fail(&request.doing(), why);
+                Verdict::Pass
             }
         }
     }
 
-    fn fail_on_purpose(&self, about: FormatRequest<'_>) -> Given<View> {
-        let why = "failed on purpose, to test the fallback".to_owned();
-        self.fail(&doing(about.item, about.tool()), why);
-        Given::Nothing
+    fn fail_on_purpose(&self, request: FormatRequest<'_>) {
+        self.fail(&request.doing(), "failed on purpose, to test the fallback".to_owned());
     }
 
     fn observed_moment(&self, moment: Observation<'_>, session: &Session) -> Vec<Block> {
@@ -214,16 +212,11 @@ impl NativePlugin {
         if !self.table.observes.iter().any(|group| group.matches(item)) {
             return Vec::new();
         }
-        let about = FormatRequest::of(item, session);
-        self.observed(
-            Some(item),
-            about.call,
-            &doing(item, about.tool()),
-            |functions, instance, item, sink| {
-                // SAFETY: the instance is this plugin's and locked; item and sink live until the call returns.
-                functions.observe.map(|observe| unsafe { observe(instance, item, sink) })
-            },
-        )
+        let request = FormatRequest::of(item, session);
+        self.observed(Some(item), request.call, &request.doing(), |functions, instance, item, sink| {
+            // SAFETY: the instance is this plugin's and locked; item and sink live until the call returns.
+            functions.observe.map(|observe| unsafe { observe(instance, item, sink) })
+        })
     }
 
     fn observed(
@@ -302,17 +295,17 @@ pub(crate) fn described(pack: &PluginSource) -> Result<(String, Option<String>, 
 }
 
 /// Interprets a return code and an answer.
-fn view(item: &Item, code: i32, reason: Option<String>, frame: CallFrame<'_>) -> Result<Given<View>, String> {
+fn view(item: &Item, code: i32, reason: Option<String>, frame: CallFrame<'_>) -> Result<Verdict, String> {
     let view = frame.into_answer()?;
     match code {
-        PASS => Ok(Given::Nothing),
-        HIDE => Ok(Given::Hide),
+        PASS => Ok(Verdict::Pass),
+        HIDE => Ok(Verdict::Hide),
         SHOW if view.is_blank() && !item.is_blank() => {
             Err("its answer shows nothing (SF_HIDE hides an item, SF_PASS leaves it to the layer below)"
                 .to_owned())
         }
-        SHOW if view.is_empty() => Ok(Given::Nothing),
-        SHOW => Ok(Given::Use(view)),
+        SHOW if view.is_empty() => Ok(Verdict::Pass),
+        SHOW => Ok(Verdict::Show(view)),
         code => Err(reason.unwrap_or_else(|| describe_code(code))),
     }
 }
@@ -323,11 +316,6 @@ fn describe_code(code: i32) -> String {
     } else {
         format!("it returned {code}, which means nothing")
     }
-}
-
-fn doing(item: &Item, tool: Option<&str>) -> String {
-    let of = if item.kind == Kind::Result { "the result of " } else { "" };
-    format!("formatting {of}{} (line {})", tool.unwrap_or(item.kind.name()), item.line)
 }
 
 /// The options of a plugin as JSON.

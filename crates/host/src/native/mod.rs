@@ -20,14 +20,14 @@ mod pointer;
 
 use std::sync::Arc;
 
-use streamfmt_core::entry::{Block, Line, View};
+use streamfmt_core::entry::{Block, Line};
 use streamfmt_core::formatter::{FormatError, Observation, Verdict};
 use streamfmt_core::item::Item;
 use streamfmt_core::profile::Selector;
 use streamfmt_core::session::Session;
 
 use crate::plugin::source::{PluginLayer, PluginSource};
-use crate::tools::amend::{FormatRequest, Given};
+use crate::tools::request::FormatRequest;
 
 pub(crate) use chain::NativePlugins;
 #[cfg(feature = "lua")]
@@ -66,10 +66,10 @@ pub(crate) trait NativeLayer: Send + Sync {
     fn is_off(&self) -> bool;
 
     /// Formats an item. `rest` returns the verdict of the layers below.
-    fn format(&self, about: FormatRequest<'_>, rest: &dyn Fn(RestOf) -> Verdict) -> Given<View>;
+    fn format(&self, request: FormatRequest<'_>, rest: &dyn Fn(RestOf) -> Verdict) -> Verdict;
 
     /// Fails instead of being called, to test the fallback.
-    fn fail_on_purpose(&self, about: FormatRequest<'_>) -> Given<View>;
+    fn fail_on_purpose(&self, request: FormatRequest<'_>);
 
     /// Passes a moment of the session to it. Returns the blocks to show there.
     fn observed_moment(&self, moment: Observation<'_>, session: &Session) -> Vec<Block>;

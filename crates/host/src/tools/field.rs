@@ -47,16 +47,25 @@ impl ToolField {
     }
 }
 
-/// A value that a rule sets for a field.
+/// A value for a field, which a rule or a plugin sets. `F` is a function of a script.
 #[derive(Clone, Debug)]
-pub(crate) enum FieldValue {
+pub(crate) enum FieldValue<F> {
     /// A text with placeholders.
     Template(Template),
     /// A word: a glyph, a role, or the part to collapse.
     Word(String),
+    /// A function, called for each item.
+    #[cfg_attr(not(feature = "lua"), expect(dead_code, reason = "only scripts have functions"))]
+    Function(F),
+    /// A native plugin, called for each item.
+    #[cfg_attr(
+        not(feature = "lua"),
+        expect(dead_code, reason = "without scripts, they have a chain of their own")
+    )]
+    Native,
 }
 
-impl FieldValue {
+impl<F> FieldValue<F> {
     /// Parses a value for a field. The error is a message.
     pub(crate) fn parse(field: ToolField, text: &str) -> Result<Self, String> {
         match field {

@@ -1,14 +1,11 @@
-//! Patterns for tools: an exact name, a glob, or an action.
+//! Patterns for tools: an exact name, a glob, or an action; and the rules for the tools that match.
 
-use std::cell::RefCell;
-
-use foldhash::fast::RandomState;
-use indexmap::IndexMap;
 use streamfmt_core::item::Action;
 use streamfmt_core::profile::glob;
 
-use super::field::{FieldValue, ToolField};
-use super::rule::{Origin, ToolRule};
+use super::field::FieldValue;
+use super::overrides::{LayerId, Override};
+use super::rule::ToolRule;
 use crate::problem::suggestion;
 
 /// A pattern for tools.
@@ -56,20 +53,25 @@ impl Pattern {
     }
 }
 
-/// A rule for some tools. `A` is the type of an answer for a field.
-pub(crate) struct Rule<A> {
+/// A rule for some tools.
+pub(crate) struct Rule<F> {
     pub(crate) pattern: Pattern,
-    pub(crate) fields: Vec<(ToolField, A)>,
+    pub(crate) overrides: Vec<Override<F>>,
 }
 
-impl<A> Rule<A> {
-    /// Reads a rule of a profile. `answer` converts each value and its place. Returns `None` if the pattern is invalid; invalid
-    /// values are ignored.
-    pub(crate) fn read(rule: &ToolRule, answer: impl Fn(FieldValue, &Origin) -> A) -> Option<Self> {
-        let fields = rule.fields.iter().filter_map(|(field, value)| {
-            Some((*field, answer(FieldValue::parse(*field, &value.value).ok()?, &value.origin)))
+impl<F> Rule<F> {
+    /// Reads a rule of a profile. Returns `None` if the pattern is invalid; invalid values are ignored.
+    pub(crate) fn read(rule: &ToolRule) -> Option<Self> {
+        let overrides = rule.fields.iter().filter_map(|(field, value)| {
+            Some(Override {
+                layer: LayerId::Profile,
+                field: Some(*field),
+                value: FieldValue::parse(*field, &value.value).ok()?,
+                pattern: rule.pattern.clone(),
+                origin: Some(value.origin.clone()),
+            })
         });
-        Some(Self { pattern: Pattern::parse(&rule.pattern).ok()?, fields: fields.collect() })
+        Some(Self { pattern: Pattern::parse(&rule.pattern).ok()?, overrides: overrides.collect() })
     }
 
     /// The rules that match a tool, in order of precedence: an exact name, then globs, those with a longer prefix first, then an
@@ -79,52 +81,5 @@ impl<A> Rule<A> {
             rules.iter().enumerate().filter(|(_, rule)| rule.pattern.matches(tool, action)).collect();
         matching.sort_by_key(|(order, rule)| std::cmp::Reverse((rule.pattern.rank(), *order)));
         matching.into_iter().map(|(_, rule)| rule).collect()
-    }
-}
-
-/// Most tools that are cached.
-const MOST_TOOLS: usize = 1_024;
-
-/// The cached value for each action.
-type PerAction<T> = Vec<(Option<Action>, T)>;
-
-/// A cache of values by tool and action. Most tools have a single action.
-pub(crate) struct PerTool<T>(RefCell<IndexMap<String, PerAction<T>, RandomState>>);
-
-impl<T> Default for PerTool<T> {
-    fn default() -> Self {
-        Self(RefCell::default())
-    }
-}
-
-impl<T: Clone> PerTool<T> {
-    /// The value for a tool, found now if it isn't cached.
-    pub(crate) fn get(&self, tool: &str, action: Option<Action>, find: impl FnOnce() -> T) -> T {
-        let mut all = self.0.borrow_mut();
-        let known = all.get(tool).and_then(|known| known.iter().find(|(of, _)| *of == action));
-        if let Some((_, known)) = known {
-            return known.clone();
-        }
-        let found = find();
-        if all.len() >= MOST_TOOLS {
-            all.clear();
-        }
-        all.entry(tool.to_owned()).or_default().push((action, found.clone()));
-        found
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_full_cache_is_emptied_and_the_values_stay_the_same() {
-        let cache = PerTool::default();
-        for number in 0..=MOST_TOOLS {
-            assert_eq!(cache.get(&format!("T{number}"), None, || number), number);
-            assert!(cache.0.borrow().len() <= MOST_TOOLS);
-        }
-        assert_eq!(cache.get("T0", None, || 7), 7, "found again");
     }
 }

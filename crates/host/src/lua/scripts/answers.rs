@@ -1,8 +1,7 @@
 //! What each layer answers for one item, for tools that explain its formatting.
 
-use std::rc::Rc;
-
-use streamfmt_core::entry::{Entry, Role, View};
+use streamfmt_core::entry::{Block, Entry, Line, View};
+use streamfmt_core::formatter::Verdict;
 use streamfmt_core::item::Item;
 use streamfmt_core::profile::Layout;
 use streamfmt_core::session::Session;
@@ -10,14 +9,13 @@ use streamfmt_core::text::Text;
 use streamfmt_core::writer::Writer;
 use streamfmt_writers::terminal::{Look, Paint, Terminal};
 
-use super::{FieldAnswer, LayerAnswers, ScriptItem, Scripts};
-use crate::lua::layers::{Ladder, LadderStep};
-use crate::tools::amend::{Answers, FormatRequest, Given};
-use crate::tools::field::ToolField;
+use super::{ScriptOverride, Scripts};
+use crate::tools::field::{FieldValue, ToolField};
+use crate::tools::request::FormatRequest;
 
 impl Scripts {
-    /// The answers of all steps of a ladder for an item, in order: of the steps for `field`, or for the views of the item's kind.
-    /// `None` for a step whose answer is constant.
+    /// The answers of all overrides of an item, in order: of those for `field`, or for the views of the item's kind. `None` for
+    /// one whose answer is constant.
     pub(crate) fn answers(
         &self,
         item: &Item,
@@ -25,52 +23,52 @@ impl Scripts {
         field: Option<ToolField>,
     ) -> Vec<Option<String>> {
         let call = item.call.as_ref().and_then(|id| session.call(id));
-        let about = FormatRequest { item, session, call };
-        let ladder = self.ladder(about);
-        let steps = field.map_or(&ladder.views[..], |field| ladder.field(field));
-        let focus = ScriptItem { about, ladder: Rc::clone(&ladder), is_frame: false };
-        let give = |(at, step)| self.plugins.current.show(about, || self.answer(&focus, field, at, step));
-        steps.iter().enumerate().map(give).collect()
+        let request = FormatRequest { call, ..FormatRequest::alone(item, session) };
+        let all = self.overrides(request);
+        let of_field = all.iter().enumerate().filter(|(_, one)| one.field == field);
+        let give = |(at, one)| self.plugins.current.show(request, || self.answer(request, &all, at, one));
+        of_field.map(give).collect()
     }
 
     fn answer(
         &self,
-        focus: &ScriptItem<'_>,
-        field: Option<ToolField>,
+        request: FormatRequest<'_>,
+        all: &[ScriptOverride],
         at: usize,
-        step: &LadderStep,
+        one: &ScriptOverride,
     ) -> Option<String> {
-        if let FieldAnswer::Word(_) = step.answer {
+        if let FieldValue::Word(_) = one.value {
             return None;
         }
         self.plugins.take_failures();
-        let whole = match (field, &step.answer) {
-            (_, FieldAnswer::Native) => Some(self.call_native(focus, step, at + 1)),
-            (None | Some(ToolField::Call | ToolField::Result), FieldAnswer::Function(function)) => {
-                Some(self.call_whole(focus, step, function, at + 1))
-            }
-            _ => None,
+        let is_whole = matches!(one.field, None | Some(ToolField::Call | ToolField::Result));
+        let verdict = match one.field {
+            _ if is_whole => self.call_whole(request, all, one, at + 1),
+            Some(ToolField::Summary) => self.first(request, one, ToolField::Summary, "result.note"),
+            Some(ToolField::Arg) => self.first(request, one, ToolField::Arg, "call.arg"),
+            field => self.first(request, one, field?, "tool.name"),
         };
-        if let Some(given) = whole {
-            return Some(self.describe(given, |view| to_text(focus.about.item, view)));
-        }
-        let role = Role::of(match field? {
-            ToolField::Summary => "result.note",
-            ToolField::Arg => "call.arg",
-            _ => "tool.name",
-        });
-        let alone = ScriptItem { ladder: Ladder::of_step(field?, step), ..*focus };
-        let given = LayerAnswers { scripts: self, focus: &alone }.line(field?, role);
-        Some(self.describe(given, |line| line.text().to_owned()))
+        Some(match (verdict, self.plugins.take_failures().first()) {
+            (Verdict::Show(view), _) if is_whole => to_text(request.item, view),
+            (Verdict::Show(view), _) => match view.body.first() {
+                Some(Block::Code { text, .. }) => Line::of("call.arg", text.clone()).text().to_owned(),
+                _ => view.title.text().to_owned(),
+            },
+            (Verdict::Hide, _) => "false: nothing is shown".to_owned(),
+            (Verdict::Pass, Some(failure)) => format!("fails: {}", failure.message),
+            (Verdict::Pass, None) => "nil: the next layer is asked".to_owned(),
+        })
     }
 
-    fn describe<T>(&self, given: Given<T>, spell: impl FnOnce(T) -> String) -> String {
-        match (given, self.plugins.take_failures().first()) {
-            (Given::Use(used), _) => spell(used),
-            (Given::Hide, _) => "false: nothing is shown".to_owned(),
-            (Given::Nothing, Some(failure)) => format!("fails: {}", failure.message),
-            (Given::Nothing, None) => "nil: the next layer is asked".to_owned(),
-        }
+    /// The answer of one override alone.
+    fn first(
+        &self,
+        request: FormatRequest<'_>,
+        one: &ScriptOverride,
+        field: ToolField,
+        role: &'static str,
+    ) -> Verdict {
+        self.with_fields(request, std::slice::from_ref(one), |fields| fields.first(field, role))
     }
 }
 

@@ -48,7 +48,7 @@ fn language() -> String {
     let (parts, bytes, depth) =
         (figures::count(value::MOST_PARTS as u64), value::MOST_BYTES >> 20, value::DEEPEST);
     let (text, growing) = (item::LONGEST_TEXT >> 20, MAX_GROWING_FIELD >> 10);
-    let (trips, failures) = (plugin::MOST_TRIPS, plugin::MOST_FAILURES);
+    let (trips, failures) = (plugin::MOST_EXCEEDED, plugin::MOST_FAILURES);
     let (printed, longest) = (figures::count(journal::MOST_PRINTED as u64), journal::LONGEST_PRINT);
     format!(
         "

@@ -1,5 +1,6 @@
 //! Parses and checks the values of keys.
 
+use std::convert::Infallible;
 use std::fmt;
 
 use streamfmt_core::profile::LimitRow;
@@ -156,7 +157,8 @@ impl<T> Key<T> {
                     (ToolField::Collapse, SettingValue::Flag(false)) => "none",
                     _ => leaf.text().ok_or_else(wants)?,
                 };
-                FieldValue::parse(*field, text).map_err(|wrong| one(format!("{}: {wrong}", self.name)))?;
+                FieldValue::<Infallible>::parse(*field, text)
+                    .map_err(|wrong| one(format!("{}: {wrong}", self.name)))?;
                 set(target, *field, RuleValue { value: text.to_owned(), origin: leaf.spot.origin() });
             }
             ValueForm::Script(set) => {
