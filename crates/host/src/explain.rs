@@ -17,8 +17,7 @@ use streamfmt_core::session::Session;
 use streamfmt_formatters::standard::Standard;
 
 use crate::engine::{Engine, read};
-use crate::lua::layers::{ScriptOverride, Viewed, overrides_of_tool, overrides_of_view};
-use crate::lua::{LoadedPlugin, Plugins, Scripts, plain};
+use crate::lua::{LoadedPlugin, Plugins, ScriptOverride, Scripts, Viewed, plain};
 use crate::native::NativeLayer;
 use crate::plugin::source::PluginLayer;
 use crate::settings::Settings;
@@ -208,7 +207,7 @@ impl Explanation {
     fn of(about: &Question, action: Action, plugins: &Plugins, engine: &Engine) -> Self {
         let (hiding, listeners) = (hiding(about, action, engine), listeners(about, plugins));
         if let Some(kind) = about.kind.filter(|_| !about.is_of_tools()) {
-            let views = overrides_of_view(plugins.layers(), Viewed::Items(kind));
+            let views = plugins.overrides_of_view(Viewed::Items(kind));
             let walk = Walk {
                 name: VIEW,
                 candidates: candidates(&views, None, plugins),
@@ -218,7 +217,7 @@ impl Explanation {
             return Self { kind, properties, hiding, listeners, ..Self::default() };
         }
         let name = about.tool.clone().unwrap_or_default();
-        let all = overrides_of_tool(plugins.layers(), &name, Some(action));
+        let all = plugins.overrides_of_tool(&name, Some(action));
         let concerns =
             |field: &ToolField| about.kind.is_none_or(|kind| ToolField::of_kind(kind).contains(field));
         let walks = ToolField::ALL.iter().filter(|field| concerns(field));

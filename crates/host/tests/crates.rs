@@ -109,6 +109,9 @@ const RULES: &[Rule] = &[
 /// The folders of crates whose top modules have no dependency cycle.
 const WITHOUT_CIRCLES: &[&str] = &["core", "dialects", "formatters", "writers", "host", "server", "cli"];
 
+/// The parts of the host's module for Lua, from the bottom: each uses those before it alone.
+const PARTS_OF_LUA: &[&str] = &["vm", "api", "answer", "layers"];
+
 /// Our crates and all their dependencies.
 struct Graph {
     /// Names of the workspace's crates.
@@ -174,6 +177,26 @@ fn modules_at_the_top_of_a_crate_use_each_other_one_way() {
         assert!(modules.uses.len() > 3, "{name}: its modules are not found");
         if let Some(circle) = modules.circle() {
             panic!("modules of {name} use each other in a circle:\n  {}", circle.join("\n  "));
+        }
+    }
+}
+
+#[test]
+fn each_part_of_lua_uses_only_those_below_it() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lua");
+    for (at, part) in PARTS_OF_LUA.iter().enumerate() {
+        let mut files = Vec::new();
+        sources(&root.join(part), &mut files);
+        assert!(!files.is_empty(), "{part} is not found");
+        for file in files {
+            let source = fs::read_to_string(&file).unwrap();
+            for path in source.split("crate::lua::").skip(1) {
+                let used = path.split(|sign: char| !sign.is_alphanumeric()).next().unwrap();
+                assert!(PARTS_OF_LUA[..at].contains(&used), "{}: crate::lua::{used}", file.display());
+            }
+            for above in &PARTS_OF_LUA[at + 1..] {
+                assert!(!source.contains(&format!("super::{above}")), "{}: super::{above}", file.display());
+            }
         }
     }
 }

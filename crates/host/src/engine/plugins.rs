@@ -8,8 +8,7 @@ use streamfmt_core::profile::Profile;
 use streamfmt_core::writer::Writer;
 
 pub(crate) use crate::lua::Plugins;
-use crate::lua::writer::ScriptedWriter;
-use crate::lua::{self, Scripts};
+use crate::lua::{self, ScriptedWriter, Scripts};
 use crate::plugin::EnabledPlugin;
 use crate::plugin::journal::Journal;
 use crate::problem::Problem;

@@ -7,8 +7,10 @@ use std::{env, fs};
 use streamfmt_core::figures;
 use streamfmt_core::session::MAX_GROWING_FIELD;
 
-use crate::lua::api::{CLASSES, FIELDS, FUNCTIONS};
-use crate::lua::{item, plugin, re, value, vm};
+use crate::lua::answer::value;
+use crate::lua::api::{CLASSES, FIELDS, FUNCTIONS, item, re};
+use crate::lua::layers::plugin;
+use crate::lua::vm;
 use crate::plugin::journal;
 use crate::plugin::manifest::API;
 
@@ -150,7 +152,7 @@ sample with every kind of item, and on a call of each tool that it names, and re
 /// The whole page, in Markdown.
 fn page() -> String {
     let mut out = format!(
-        "# The Lua interface\n\n<!-- Made from the table in crates/host/src/lua/api.rs. -->\n\nLevel {API}. Plugins access all of this through `sf`, \
+        "# The Lua interface\n\n<!-- Made from the table in crates/host/src/lua/api/mod.rs. -->\n\nLevel {API}. Plugins access all of this through `sf`, \
          without `require`. A function that formats something returns a string, a span, a block or a list of these; `nil` defers to \
          the layer below, `false` hides the item. A failure is reported once, and the layer below is used instead.\n"
     );

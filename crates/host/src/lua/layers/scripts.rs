@@ -21,16 +21,16 @@ use streamfmt_core::session::Session;
 use streamfmt_core::text::Text;
 use streamfmt_formatters::standard::Standard;
 
-use super::block::{AnswerFault, AnswerReader};
-use super::current::Handle;
-use super::item::close;
-use super::layers::{HookEvent, ScriptOverride, Viewed, overrides_of_tool, overrides_of_view};
 use super::plugin::LoadedPlugin;
 use super::plugins::{Plugins, assert_on_thread};
 use super::records;
-use super::value::{kind_of, string};
-use super::view_to_lua::to_lua;
-use super::vm::CallError;
+use crate::lua::answer::block::{AnswerFault, AnswerReader};
+use crate::lua::answer::value::{kind_of, string};
+use crate::lua::answer::view_to_lua::to_lua;
+use crate::lua::api::current::Handle;
+use crate::lua::api::item::close;
+use crate::lua::api::registered::{HookEvent, ScriptOverride, Viewed};
+use crate::lua::vm::CallError;
 use crate::native::RestOf;
 use crate::plugin::journal::BELOW;
 use crate::tools::field::{FieldValue, ToolField};
@@ -98,7 +98,7 @@ impl Scripts {
         if plugins.affect_nothing() {
             return None;
         }
-        let of = |viewed| overrides_of_view(plugins.layers(), viewed).into();
+        let of = |viewed| plugins.overrides_of_view(viewed).into();
         let views = Kind::ALL.iter().map(|kind| (*kind, of(Viewed::Items(*kind)))).collect();
         Some(Self {
             plugins: SendWrapper::new(Rc::clone(plugins)),
@@ -118,7 +118,7 @@ impl Scripts {
             return known.map(|(_, views)| Arc::clone(views)).unwrap_or_default();
         }
         let (tool, action) = (request.tool().unwrap_or_default(), request.action());
-        self.tools.get(tool, action, || overrides_of_tool(self.plugins.layers(), tool, action))
+        self.tools.get(tool, action, || self.plugins.overrides_of_tool(tool, action))
     }
 
     /// Passes an item with its overrides to `work`.

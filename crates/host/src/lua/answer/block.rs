@@ -22,7 +22,7 @@ const MOST_COMPARED: usize = 20_000;
 const MOST_CELLS: usize = 1_000;
 
 /// Why an answer is invalid.
-pub(super) type AnswerFault = String;
+pub(crate) type AnswerFault = String;
 
 /// An answer of a script: a text, a list of parts, or a table with a type.
 #[derive(Deserialize)]
@@ -193,14 +193,14 @@ fn mark<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Mark, D::Error> {
 }
 
 /// Converts one answer of a script.
-pub(super) struct AnswerReader<'a> {
+pub(crate) struct AnswerReader<'a> {
     room: Room<'a>,
     facts: &'a Facts,
     /// The label of the current call, for `sf.header`.
     label: &'a dyn Fn() -> Line,
     compared: Cell<usize>,
     /// The names of roles in the answer that aren't built in.
-    pub(super) own_roles: RefCell<Vec<String>>,
+    pub(crate) own_roles: RefCell<Vec<String>>,
 }
 
 /// A part of an answer: a line, which may become the title, or a block.
@@ -219,13 +219,13 @@ fn needs_blank(before: &str, next: &str) -> bool {
 
 impl<'a> AnswerReader<'a> {
     /// Creates a reader for one answer.
-    pub(super) fn new(lua: &'a Lua, facts: &'a Facts, label: &'a dyn Fn() -> Line) -> Self {
+    pub(crate) fn new(lua: &'a Lua, facts: &'a Facts, label: &'a dyn Fn() -> Line) -> Self {
         let (room, compared) = (Room::new(lua), Cell::new(0));
         Self { room, facts, label, compared, own_roles: RefCell::default() }
     }
 
     /// Converts an answer to the view of an item.
-    pub(super) fn view(&self, answer: &Value, item: &Item) -> Result<View, AnswerFault> {
+    pub(crate) fn view(&self, answer: &Value, item: &Item) -> Result<View, AnswerFault> {
         let mut pieces = self.pieces(answer)?.into_iter().peekable();
         let mut view = View { mark: usual_mark(item), ..View::default() };
         let is_titled = matches!(
@@ -245,12 +245,12 @@ impl<'a> AnswerReader<'a> {
     }
 
     /// Converts an answer to blocks.
-    pub(super) fn body(&self, answer: &Value) -> Result<Vec<Block>, AnswerFault> {
+    pub(crate) fn body(&self, answer: &Value) -> Result<Vec<Block>, AnswerFault> {
         Ok(blocks(self.pieces(answer)?))
     }
 
     /// Converts an answer to one line. The elements of a list are words, separated by blanks where [`needs_blank`] says so.
-    pub(super) fn line(&self, answer: &Value, role: Role) -> Result<Line, AnswerFault> {
+    pub(crate) fn line(&self, answer: &Value, role: Role) -> Result<Line, AnswerFault> {
         self.line_of(self.part(answer)?, role)
     }
 

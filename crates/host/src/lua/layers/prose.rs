@@ -4,7 +4,7 @@ use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 use streamfmt_core::text::Text;
 
 /// A part of a Markdown text.
-pub(super) enum MarkdownPart {
+pub(crate) enum MarkdownPart {
     /// A heading at the top level, not in a list or a quotation.
     Heading { level: u8, text: Text, source: Text },
     /// A code block at the top level.
@@ -15,7 +15,7 @@ pub(super) enum MarkdownPart {
 
 impl MarkdownPart {
     /// The Markdown of this part.
-    pub(super) fn source(&self) -> &Text {
+    pub(crate) fn source(&self) -> &Text {
         match self {
             Self::Heading { source, .. } | Self::Code { source, .. } | Self::Other(source) => source,
         }
@@ -23,7 +23,7 @@ impl MarkdownPart {
 }
 
 /// Splits a text into its parts, in order.
-pub(super) fn parts(text: &Text) -> Vec<MarkdownPart> {
+pub(crate) fn parts(text: &Text) -> Vec<MarkdownPart> {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let mut parts = Vec::new();
     let mut depth = 0_usize;

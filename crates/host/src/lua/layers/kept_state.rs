@@ -10,7 +10,7 @@ const MOST: usize = 100_000;
 
 /// Copies a table, and those inside it, into a table of the VM `lua`. Copies numbers, texts and booleans, and skips all else. A
 /// table that occurs several times is copied once.
-pub(super) fn copy(from: &Table, lua: &Lua, into: &Table) -> mlua::Result<()> {
+pub(crate) fn copy(from: &Table, lua: &Lua, into: &Table) -> mlua::Result<()> {
     let mut known = HashMap::from([(from.to_pointer(), into.clone())]);
     let mut open = vec![(from.clone(), into.clone())];
     let mut left = MOST;

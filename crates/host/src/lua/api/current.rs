@@ -29,7 +29,7 @@ struct Time {
 }
 
 /// Whether a dialect is reading a record at the moment.
-pub(super) fn is_reading() -> bool {
+pub(crate) fn is_reading() -> bool {
     NOW.get().is_read
 }
 
@@ -54,7 +54,7 @@ fn lend<R>(item: &Item, call: Option<&Item>, is_read: bool, work: impl FnOnce() 
 
 /// A script's handle to an item, valid only while the item is lent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Handle {
+pub(crate) struct Handle {
     /// Whether it refers to the call of the lent result, instead of the lent item itself.
     is_call: bool,
     time: usize,
@@ -62,39 +62,39 @@ pub(super) struct Handle {
 
 impl Handle {
     /// A handle to the lent item.
-    pub(super) fn item() -> Self {
+    pub(crate) fn item() -> Self {
         Self { is_call: false, time: NOW.get().number }
     }
 
     /// A handle to the call of the lent result.
-    pub(super) fn call() -> Option<Self> {
+    pub(crate) fn call() -> Option<Self> {
         let now = NOW.get();
         now.has_call.then_some(Self { is_call: true, time: now.number })
     }
 
     /// A handle to the call in question: the one that a result answers, or else the lent item itself.
-    pub(super) fn call_or_item() -> Self {
+    pub(crate) fn call_or_item() -> Self {
         Self::call().unwrap_or_else(Self::item)
     }
 
     /// Converts from a script's value. Returns `None` if that isn't a handle.
-    pub(super) fn of(value: &Value) -> Option<Self> {
+    pub(crate) fn of(value: &Value) -> Option<Self> {
         let number = value.as_light_userdata()?.0.addr();
         Some(Self { is_call: number & 1 == 1, time: number >> 1 })
     }
 
     /// Whether it refers to the call that a result answers.
-    pub(super) fn is_call(self) -> bool {
+    pub(crate) fn is_call(self) -> bool {
         self.is_call
     }
 
     /// Whether the item is still lent.
-    pub(super) fn is_valid(self) -> bool {
+    pub(crate) fn is_valid(self) -> bool {
         self.time == NOW.get().number && self.time > 0
     }
 
     /// Passes the item to `read`. Fails if it is no longer lent.
-    pub(super) fn with<R>(self, read: impl FnOnce(&Item) -> mlua::Result<R>) -> mlua::Result<R> {
+    pub(crate) fn with<R>(self, read: impl FnOnce(&Item) -> mlua::Result<R>) -> mlua::Result<R> {
         if !self.is_valid() {
             return Err(mlua::Error::runtime(
                 "this item belongs to an earlier call: keep the texts and numbers that are needed later",
@@ -114,26 +114,26 @@ impl IntoLua for Handle {
 
 /// The session facts that the plugins of one run can see.
 #[derive(Default)]
-pub(super) struct CurrentItem {
+pub(crate) struct CurrentItem {
     facts: RefCell<Facts>,
     usage: Cell<Usage>,
 }
 
 impl CurrentItem {
     /// Runs `work` while scripts can see an item, its call if it is a result, and the facts of the run.
-    pub(super) fn show<R>(&self, request: FormatRequest<'_>, work: impl FnOnce() -> R) -> R {
+    pub(crate) fn show<R>(&self, request: FormatRequest<'_>, work: impl FnOnce() -> R) -> R {
         self.note(request.session);
         lend(request.item, request.call, false, work)
     }
 
     /// Runs `work` while scripts make items from the record of `item`.
-    pub(super) fn read<R>(&self, item: &Item, session: &Session, work: impl FnOnce() -> R) -> R {
+    pub(crate) fn read<R>(&self, item: &Item, session: &Session, work: impl FnOnce() -> R) -> R {
         self.note(session);
         lend(item, None, true, work)
     }
 
     /// Updates the facts of the run that scripts can see.
-    pub(super) fn note(&self, session: &Session) {
+    pub(crate) fn note(&self, session: &Session) {
         if *self.facts.borrow() != *session.facts() {
             self.facts.borrow_mut().clone_from(session.facts());
         }
@@ -141,7 +141,7 @@ impl CurrentItem {
     }
 
     /// Passes the facts of the run to `read`.
-    pub(super) fn facts<R>(&self, read: impl FnOnce(&Facts, Usage) -> R) -> R {
+    pub(crate) fn facts<R>(&self, read: impl FnOnce(&Facts, Usage) -> R) -> R {
         read(&self.facts.borrow(), self.usage.get())
     }
 }

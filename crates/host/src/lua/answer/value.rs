@@ -12,16 +12,16 @@ use serde::de::value::{Error as ValueFault, MapAccessDeserializer, MapDeserializ
 use serde::de::{Deserializer, Error, IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
 
-use super::current::Handle;
-use super::item::{self, a_type, type_name};
-use super::vm::bounded;
+use crate::lua::api::current::Handle;
+use crate::lua::api::item::{self, a_type, type_name};
+use crate::lua::vm::bounded;
 
 /// Most elements and texts of one answer.
-pub(super) const MOST_PARTS: usize = 20_000;
+pub(crate) const MOST_PARTS: usize = 20_000;
 /// Most bytes of text of one answer.
-pub(super) const MOST_BYTES: usize = 8 << 20;
+pub(crate) const MOST_BYTES: usize = 8 << 20;
 /// Deepest nesting of tables.
-pub(super) const DEEPEST: usize = 64;
+pub(crate) const DEEPEST: usize = 64;
 /// Most fields of one table with a type.
 const MOST_FIELDS: usize = 32;
 
@@ -52,19 +52,19 @@ type TableKey = Either<String, Value>;
 const NO_KEY: &TableKey = &Either::Right(Value::Nil);
 
 /// How much of its limits one answer has used.
-pub(super) struct Room<'a> {
+pub(crate) struct Room<'a> {
     lua: &'a Lua,
     parts: Cell<usize>,
     bytes: Cell<usize>,
 }
 
 impl<'a> Room<'a> {
-    pub(super) fn new(lua: &'a Lua) -> Self {
+    pub(crate) fn new(lua: &'a Lua) -> Self {
         Self { lua, parts: Cell::new(0), bytes: Cell::new(0) }
     }
 
     /// Prepares an answer for reading.
-    pub(super) fn answer(&'a self, value: &'a Value) -> ScriptValue<'a> {
+    pub(crate) fn answer(&'a self, value: &'a Value) -> ScriptValue<'a> {
         ScriptValue { key: NO_KEY, value, has_names: false, depth: 0, room: self }
     }
 
@@ -86,7 +86,7 @@ impl<'a> Room<'a> {
 
 /// A value inside of an answer.
 #[derive(Clone, Copy)]
-pub(super) struct ScriptValue<'a> {
+pub(crate) struct ScriptValue<'a> {
     key: &'a TableKey,
     value: &'a Value,
     /// Whether it is a table whose keys are the names of fields.
@@ -287,7 +287,7 @@ impl<'de> Deserializer<'de> for ScriptValue<'_> {
 
 /// The elements of a list in order. `false` is an element that stands for none. A table without a type that has other keys isn't a
 /// list; the error is `wrong`, with the key in place of its `{}`.
-pub(super) fn elements(table: &Table, wrong: &str) -> Result<Vec<Value>, ValueFault> {
+pub(crate) fn elements(table: &Table, wrong: &str) -> Result<Vec<Value>, ValueFault> {
     let mut found: Vec<(i64, Value)> = Vec::with_capacity(table.raw_len().min(MOST_PARTS));
     let walked = table.for_each(|key: Value, value: Value| {
         let element = match key {
@@ -320,19 +320,19 @@ fn key_name(key: &Value) -> String {
 }
 
 /// The `type` of a table, if it has one.
-pub(super) fn kind_of(table: &Table) -> Option<String> {
+pub(crate) fn kind_of(table: &Table) -> Option<String> {
     // Values that aren't strings are ignored.
     table.raw_get("type").unwrap_or_default()
 }
 
 /// Converts a Lua string, which may contain any bytes.
-pub(super) fn string(text: &LuaString) -> String {
+pub(crate) fn string(text: &LuaString) -> String {
     text.to_str().map_or_else(|_| text.to_string_lossy(), |text| text.to_owned())
 }
 
 /// The value as a whole number, if it is one and not negative.
 #[expect(clippy::cast_sign_loss, reason = "it is not negative")]
-pub(super) fn number(value: &Value) -> Option<u64> {
+pub(crate) fn number(value: &Value) -> Option<u64> {
     match value {
         Value::Integer(number) => u64::try_from(*number).ok(),
         Value::Number(number) if (0.0..9e15).contains(number) => Some(*number as u64),

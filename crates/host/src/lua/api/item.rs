@@ -5,8 +5,7 @@
 //! nothing in the VM. Strings are passed as they are in the stream, and cleaned when the script returns them.
 
 use std::borrow::Cow;
-use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::cell::Cell;
 use std::fmt;
 use std::rc::Rc;
 
@@ -15,15 +14,14 @@ use mlua::{
     UserDataMethods, UserDataRef, Value,
 };
 use streamfmt_core::event::Usage;
+use streamfmt_core::item::facts::FACTS;
 use streamfmt_core::item::{Action, Fact, FactRef, Id, Item, Kind};
 use streamfmt_core::json::{self, Record};
-use streamfmt_core::pattern::CountedRegex;
 
-use super::api::{self, wrong};
-use super::current::{CurrentItem, Handle, is_reading};
-use super::layers::Registered;
-use super::new_items::facts;
-use super::vm::{CallError, unlimited};
+use super::current::{Handle, is_reading};
+use super::registry::{Registry, registry};
+use super::{FIELDS, wrong};
+use crate::lua::vm::{CallError, unlimited};
 use crate::problem::nearest;
 
 /// Integers up to this size are exact as a Lua number; larger ones are passed as text.
@@ -31,39 +29,20 @@ const EXACT: i64 = 1 << 53;
 
 /// Size of the longest text that a formatting script receives, in bytes. A longer one is cut, and its last line says so.
 /// Including that line, it still fits the functions of scripts that accept texts.
-pub(super) const LONGEST_TEXT: usize = 1 << 20;
+pub(crate) const LONGEST_TEXT: usize = 1 << 20;
 /// Bytes reserved for that line.
 const LEFT_OUT: usize = 64;
 
-/// What the functions of the host know about a VM, as mlua's app data: what its plugin declares, and the state of its handles.
-pub(super) struct Registry {
-    /// The formatters, writers and dialects that the plugin registers while it is loaded.
-    pub(super) registered: RefCell<Registered>,
-    /// The name that the plugin gave itself.
-    pub(super) name: RefCell<Option<String>>,
-    /// Converts the state of the plugin's previous version after a reload.
-    pub(super) reload: RefCell<Option<Function>>,
-    /// Whether loading has finished; nothing can be registered afterwards.
-    pub(super) is_loaded: Cell<bool>,
-    pub(super) patterns: RefCell<BTreeMap<String, CountedRegex>>,
-    pub(super) current: Rc<CurrentItem>,
-    /// The function behind `default()`: what the layers below make of the current item or, given `true`, of its call.
-    pub(super) below: RefCell<Option<Function>>,
-    /// The text read last: scripts often read its length and then the text itself.
-    text: RefCell<Option<(Handle, LuaString)>>,
-    methods: Methods,
-}
-
-struct Methods {
+/// The methods of items and their parts, created once for a VM.
+pub(crate) struct Methods {
     default: Function,
     table: Function,
     raw: Function,
 }
 
-impl Registry {
-    /// Creates the registry of a VM, and installs handles.
-    pub(super) fn install(lua: &Lua, current: &Rc<CurrentItem>) -> mlua::Result<Rc<Self>> {
-        let methods = Methods {
+impl Methods {
+    pub(crate) fn new(lua: &Lua) -> mlua::Result<Self> {
+        Ok(Self {
             default: lua.create_function(|lua, this: Value| {
                 let of_call = match Handle::of(&this) {
                     Some(handle) => handle.with(|_| Ok(handle.is_call()))?,
@@ -81,35 +60,11 @@ impl Registry {
             raw: lua.create_function(|lua, input: UserDataRef<JsonHandle>| {
                 input.with(|value| text(lua, value.raw()))
             })?,
-        };
-        let registry = Rc::new(Self {
-            registered: RefCell::default(),
-            name: RefCell::default(),
-            reload: RefCell::default(),
-            is_loaded: Cell::default(),
-            patterns: RefCell::default(),
-            current: Rc::clone(current),
-            below: RefCell::default(),
-            text: RefCell::default(),
-            methods,
-        });
-        lua.set_app_data(Rc::clone(&registry));
-        Handle::install(lua, Rc::clone(&registry))?;
-        Ok(registry)
+        })
     }
+}
 
-    /// Lets `register` add to what the plugin registers. Fails once the plugin is loaded; `what` names the function in messages.
-    pub(super) fn register(
-        &self,
-        what: &str,
-        register: impl FnOnce(&mut Registered) -> Result<(), String>,
-    ) -> mlua::Result<()> {
-        if self.is_loaded.get() {
-            return Err(wrong(format!("sf.{what}: only while the plugin is loaded")));
-        }
-        register(&mut self.registered.borrow_mut()).map_err(|error| wrong(format!("sf.{what}: {error}")))
-    }
-
+impl Registry {
     /// The text of an item.
     fn text(&self, lua: &Lua, of: Handle, item: &Item) -> mlua::Result<Value> {
         if let Some((_, text)) = self.text.borrow().as_ref().filter(|(last, _)| *last == of) {
@@ -121,13 +76,6 @@ impl Registry {
     }
 }
 
-/// The registry of a VM.
-pub(super) fn registry(lua: &Lua) -> mlua::Result<Rc<Registry>> {
-    lua.app_data_ref::<Rc<Registry>>()
-        .map(|registry| Rc::clone(&registry))
-        .ok_or_else(|| wrong("no item is available here"))
-}
-
 /// A suggested name, as a remark in brackets.
 fn hint(meant: Option<impl fmt::Display>) -> String {
     meant.map_or_else(String::new, |meant| format!(" (did you mean `{meant}`?)"))
@@ -135,7 +83,7 @@ fn hint(meant: Option<impl fmt::Display>) -> String {
 
 /// Makes a table, named `what` in messages, raise an error for unknown keys, for which Lua would return `nil`. The keys in
 /// `absent` are known even while they are `nil`. `about` is appended where no known key is similar.
-pub(super) fn close(
+pub(crate) fn close(
     lua: &Lua,
     table: &Table,
     what: &'static str,
@@ -163,9 +111,14 @@ pub(super) fn close(
     table.set_metatable(Some(meta))
 }
 
-/// The fields of a class in [`api`].
+/// The fields of a class in [`FIELDS`].
 fn fields_of(class: &'static str) -> impl Iterator<Item = &'static str> {
-    api::FIELDS.iter().filter(move |field| field.of == class).map(|field| field.name.trim_end_matches('?'))
+    FIELDS.iter().filter(move |field| field.of == class).map(|field| field.name.trim_end_matches('?'))
+}
+
+/// The names of the typed facts that a script may set.
+pub(crate) fn facts() -> impl Iterator<Item = &'static str> {
+    FACTS.iter().filter(|(_, fact)| fact.is_open).map(|(name, _)| *name)
 }
 
 /// The error for an item without a field called `name`.
@@ -201,7 +154,7 @@ const NO_INPUT_WRITE: &str = "what the stream says can't be changed: `:table()` 
 
 impl Handle {
     /// Defines what scripts can do with a handle.
-    fn install(lua: &Lua, registry: Rc<Registry>) -> mlua::Result<()> {
+    pub(crate) fn install(lua: &Lua, registry: Rc<Registry>) -> mlua::Result<()> {
         let of = |value: Value| Self::of(&value).ok_or_else(|| wrong("expected an item"));
         let meta = lua.create_table()?;
         let index = lua.create_function(move |lua, (this, name): (Value, String)| {
@@ -222,7 +175,7 @@ impl Handle {
     }
 
     /// Converts a value of the item's record.
-    pub(super) fn value(self, lua: &Lua, value: json::Value<'_>) -> mlua::Result<Value> {
+    pub(crate) fn value(self, lua: &Lua, value: json::Value<'_>) -> mlua::Result<Value> {
         if is_container(value) {
             object(lua, JsonHandle { of: self, node: value.node() })
         } else {
@@ -243,7 +196,7 @@ impl Handle {
     }
 
     /// The input of a call.
-    pub(super) fn input(self, lua: &Lua) -> mlua::Result<Value> {
+    pub(crate) fn input(self, lua: &Lua) -> mlua::Result<Value> {
         self.with(|item| item.input().map_or(Ok(Value::Nil), |value| self.value(lua, value)))
     }
 
@@ -388,12 +341,12 @@ impl UserData for JsonHandle {
 }
 
 /// The type of a value, as `type` returns it.
-pub(super) fn type_name(value: &Value) -> &'static str {
+pub(crate) fn type_name(value: &Value) -> &'static str {
     if value.is_light_userdata() { "userdata" } else { value.type_name() }
 }
 
 /// A value's type with its article, for messages: `an integer`.
-pub(super) fn a_type(value: &Value) -> String {
+pub(crate) fn a_type(value: &Value) -> String {
     match type_name(value) {
         "nil" => "nil".to_owned(),
         name if name.starts_with(['a', 'e', 'i', 'o']) => format!("an {name}"),
@@ -402,7 +355,7 @@ pub(super) fn a_type(value: &Value) -> String {
 }
 
 /// Describes a value of the host. Returns `None` for a script's own value.
-pub(super) fn describe(value: &Value) -> Option<String> {
+pub(crate) fn describe(value: &Value) -> Option<String> {
     if let Some(handle) = Handle::of(value) {
         return Some(
             handle.with(|item| Ok(named(item))).unwrap_or_else(|_| "an item of an earlier call".to_owned()),
@@ -471,7 +424,7 @@ impl UserData for DoesHandle {
 
 /// The facts of the run, as `ctx.session`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct RunFacts;
+pub(crate) struct RunFacts;
 
 impl UserData for RunFacts {
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
@@ -514,7 +467,7 @@ fn used(lua: &Lua, usage: Usage) -> mlua::Result<Value> {
 }
 
 /// The function behind `pairs` and `ipairs` for handles.
-pub(super) fn iterate(lua: &Lua) -> mlua::Result<Function> {
+pub(crate) fn iterate(lua: &Lua) -> mlua::Result<Function> {
     lua.create_function(|lua, value: Value| {
         let no_way = || wrong("this value can't be walked");
         let value = value.as_userdata().ok_or_else(no_way)?;
@@ -527,7 +480,7 @@ pub(super) fn iterate(lua: &Lua) -> mlua::Result<Function> {
 }
 
 /// The key under which a record made for a script keeps the original line.
-pub(super) const LINE: &str = "streamfmt.line";
+pub(crate) const LINE: &str = "streamfmt.line";
 
 /// The original text of a record. For a record made for a script, the text of its line.
 fn line_of(record: &Record) -> &str {
@@ -543,24 +496,24 @@ fn json_of(value: &Value) -> Option<JsonHandle> {
 }
 
 /// The node of a value, if it is a part of the current item's record.
-pub(super) fn node_of(value: &Value) -> Option<u32> {
+pub(crate) fn node_of(value: &Value) -> Option<u32> {
     let json = json_of(value)?;
     // A handle kept from an earlier call belongs to another record.
     (json.of.is_valid() && !json.of.is_call()).then_some(json.node)
 }
 
 /// The original JSON of a value, if it is a part of a record.
-pub(super) fn raw_of(value: &Value) -> Option<String> {
+pub(crate) fn raw_of(value: &Value) -> Option<String> {
     json_of(value)?.with(|value| Ok(value.raw().to_owned())).ok()
 }
 
 /// A copy of a value as plain tables, if it is a part of a record.
-pub(super) fn copied(lua: &Lua, value: &Value) -> mlua::Result<Option<Value>> {
+pub(crate) fn copied(lua: &Lua, value: &Value) -> mlua::Result<Option<Value>> {
     json_of(value).map(|json| json.with(|value| plain(lua, value))).transpose()
 }
 
 /// `sf.raw`: the original JSON of a part of a record, or of its field or element `key`.
-pub(super) fn raw(lua: &Lua, value: &Value, key: &Value) -> mlua::Result<Value> {
+pub(crate) fn raw(lua: &Lua, value: &Value, key: &Value) -> mlua::Result<Value> {
     let Some(json) = json_of(value) else {
         let what = a_type(value);
         return Err(wrong(format!("sf.raw: expected a part of an item, such as call.input, not {what}")));
@@ -586,7 +539,7 @@ fn element<'v>(value: json::Value<'v>, index: &Value) -> Option<json::Value<'v>>
 }
 
 /// Parses a JSON text into plain tables. Returns `nil` if it isn't valid JSON.
-pub(super) fn parse(lua: &Lua, text: &str) -> mlua::Result<Value> {
+pub(crate) fn parse(lua: &Lua, text: &str) -> mlua::Result<Value> {
     match Record::from_line(text.to_owned()) {
         Ok(record) => plain(lua, record.root()),
         Err(_) => Ok(Value::Nil),

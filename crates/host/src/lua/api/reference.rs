@@ -1,4 +1,4 @@
-//! The interface as types for editors, generated from the tables in [`api`](super::api).
+//! The interface as types for editors, generated from the tables in [`api`](super).
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use streamfmt_core::item::facts::{FACTS, FactShape};
 use streamfmt_core::item::{Action, Kind};
 use streamfmt_core::theme;
 
-use super::api::{CLASSES, FIELDS, FUNCTIONS};
+use super::{CLASSES, FIELDS, FUNCTIONS};
 
 /// The type declarations for editors (`LuaLS`).
 pub fn types() -> String {

@@ -5,16 +5,16 @@ use std::rc::Rc;
 use mlua::{Function, Lua, LuaString, Table, Value};
 use streamfmt_core::redact::{CustomPattern, Redaction};
 
-use super::api::wrong;
-use super::item::{self, Registry};
+use super::registry::Registry;
+use super::{item, wrong};
 
 /// `sf.raw(value, key)`.
-pub(super) fn raw(lua: &Lua, _: &Rc<Registry>) -> mlua::Result<Function> {
+pub(crate) fn raw(lua: &Lua, _: &Rc<Registry>) -> mlua::Result<Function> {
     lua.create_function(|lua, (value, key): (Value, Value)| item::raw(lua, &value, &key))
 }
 
 /// `sf.cut(text, most, unit)`.
-pub(super) fn cut(lua: &Lua, _: &Rc<Registry>) -> mlua::Result<Function> {
+pub(crate) fn cut(lua: &Lua, _: &Rc<Registry>) -> mlua::Result<Function> {
     lua.create_function(|lua, (text, most, unit): (LuaString, f64, Option<String>)| {
         let text = text.to_string_lossy();
         let measure: fn(char) -> usize = match unit.as_deref() {
@@ -39,7 +39,7 @@ pub(super) fn cut(lua: &Lua, _: &Rc<Registry>) -> mlua::Result<Function> {
 }
 
 /// `sf.redact(what)`.
-pub(super) fn redact(lua: &Lua, registry: &Rc<Registry>) -> mlua::Result<Function> {
+pub(crate) fn redact(lua: &Lua, registry: &Rc<Registry>) -> mlua::Result<Function> {
     let registry = Rc::clone(registry);
     lua.create_function(move |_, what: Table| {
         registry.register("redact", |registered| {

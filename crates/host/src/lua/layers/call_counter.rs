@@ -9,7 +9,7 @@ use crate::plugin::journal::{Fault, Met};
 
 /// The calls of all plugins of a run.
 #[derive(Default)]
-pub(super) struct CallCounter {
+pub(crate) struct CallCounter {
     calls: Cell<u64>,
     fault: Option<Fault>,
     /// The item being formatted, if exactly one plugin function formats it.
@@ -20,13 +20,13 @@ pub(super) struct CallCounter {
 }
 
 impl CallCounter {
-    pub(super) fn new(fault: Option<Fault>) -> Self {
+    pub(crate) fn new(fault: Option<Fault>) -> Self {
         Self { fault, ..Self::default() }
     }
 
     /// Records that `item` is about to be formatted. `is_lone` returns whether exactly one plugin function formats it. Later
     /// calls for the same item only make the title by which others name it.
-    pub(super) fn enter(&self, item: &Id, is_lone: impl FnOnce() -> bool) {
+    pub(crate) fn enter(&self, item: &Id, is_lone: impl FnOnce() -> bool) {
         if self.fault.is_some() {
             let is_first = self.entered.borrow_mut().insert(item.clone());
             self.lone.replace((is_first && is_lone()).then(|| item.clone()));
@@ -34,7 +34,7 @@ impl CallCounter {
     }
 
     /// Counts a call. Returns the result to use in place of making the call, if the fault applies to it.
-    pub(super) fn next(&self, is_hook: bool) -> Option<mlua::Result<mlua::Value>> {
+    pub(crate) fn next(&self, is_hook: bool) -> Option<mlua::Result<mlua::Value>> {
         let number = self.calls.get() + 1;
         self.calls.set(number);
         let (fails, is_met) = match self.fault? {
@@ -51,12 +51,12 @@ impl CallCounter {
         Some(if fails { Err(error()) } else { Ok(mlua::Value::Nil) })
     }
 
-    pub(super) fn calls(&self) -> u64 {
+    pub(crate) fn calls(&self) -> u64 {
         self.calls.get()
     }
 
     /// The last call that the fault replaced.
-    pub(super) fn met(&self) -> Option<Met> {
+    pub(crate) fn met(&self) -> Option<Met> {
         self.met.borrow().clone()
     }
 }

@@ -9,22 +9,22 @@ use mlua::{Function, IntoLua, IntoLuaMulti, Lua, Table, Value};
 use streamfmt_core::profile::LIMITS;
 use streamfmt_core::theme::wrong_role;
 
-use super::api;
-use super::call_faults::CallCounter;
-use super::current::CurrentItem;
-use super::item::{self, Registry};
+use super::call_counter::CallCounter;
 use super::kept_state;
-use super::layers::Registered;
-use super::vm::{self, CallError, Vm};
+use crate::lua::api::current::CurrentItem;
+use crate::lua::api::registered::Registered;
+use crate::lua::api::registry::{Registry, registry};
+use crate::lua::api::{self, item, spell};
+use crate::lua::vm::{self, CallError, HostValues, Vm};
 use crate::plugin::OutputContext;
 use crate::plugin::journal::{Journal, LEFT_OUT, Warning};
 use crate::plugin::source::{PluginLayer, PluginSource};
 use crate::settings::group;
 
 /// Limit violations after which a plugin is disabled for the rest of the run.
-pub(super) const MOST_EXCEEDED: u32 = 3;
+pub(crate) const MOST_EXCEEDED: u32 = 3;
 /// Failures of any kind after which a plugin is disabled for the rest of the run.
-pub(super) const MOST_FAILURES: u32 = 20;
+pub(crate) const MOST_FAILURES: u32 = 20;
 /// Most custom roles of a plugin that are remembered, so that each is checked once.
 const MOST_ROLES: usize = 256;
 
@@ -36,7 +36,7 @@ pub(crate) struct LoadedPlugin {
     registry: Rc<Registry>,
     registered: Registered,
     /// The table that its functions receive as `ctx`.
-    pub(super) context: Table,
+    pub(crate) context: Table,
     state: Table,
     counter: Rc<CallCounter>,
     /// How many calls reached a limit.
@@ -50,7 +50,7 @@ pub(crate) struct LoadedPlugin {
 
 impl LoadedPlugin {
     /// Creates a VM for a plugin and runs its entry file.
-    pub(super) fn load(
+    pub(crate) fn load(
         layer: PluginLayer,
         pack: &Arc<PluginSource>,
         current: &Rc<CurrentItem>,
@@ -62,11 +62,12 @@ impl LoadedPlugin {
         let is_heard = journal.is_heard(&pack.name);
         let log = move |lua: &Lua, text: &[u8]| {
             if !is_heard {
-                let name = item::registry(lua).ok().and_then(|registry| registry.name.borrow().clone());
+                let name = registry(lua).ok().and_then(|registry| registry.name.borrow().clone());
                 printing.print(name.as_deref().unwrap_or(&fallback), text);
             }
         };
-        let made = Vm::new(log, |lua, globals| {
+        let values = HostValues { iterate: item::iterate, inspect: spell::inspected };
+        let made = Vm::new(values, log, |lua, globals| {
             let registry = Registry::install(lua, current)?;
             let options = options(lua, pack)?;
             api::install(lua, globals, &registry, &options)?;
@@ -113,7 +114,7 @@ impl LoadedPlugin {
     }
 
     /// Its Lua state, for creating values.
-    pub(super) fn lua(&self) -> &Lua {
+    pub(crate) fn lua(&self) -> &Lua {
         self.vm.lua()
     }
 
@@ -123,18 +124,18 @@ impl LoadedPlugin {
     }
 
     /// Whether it was disabled after too many failures.
-    pub(super) fn is_off(&self) -> bool {
+    pub(crate) fn is_off(&self) -> bool {
         self.exceeded.get() >= MOST_EXCEEDED || self.failures.get() >= MOST_FAILURES
     }
 
     /// Calls one of its functions within the limits.
-    pub(super) fn call(&self, function: &Function, arguments: impl IntoLuaMulti) -> mlua::Result<Value> {
+    pub(crate) fn call(&self, function: &Function, arguments: impl IntoLuaMulti) -> mlua::Result<Value> {
         self.apply(function, arguments, false)
     }
 
     /// Calls a function that may use `default()`. `below` returns what the layers below make of the item or, given `true`, of the
     /// call that it answers.
-    pub(super) fn call_over(
+    pub(crate) fn call_over(
         &self,
         function: &Function,
         arguments: impl IntoLuaMulti,
@@ -159,7 +160,7 @@ impl LoadedPlugin {
     }
 
     /// Calls a function that may write `ctx.state`.
-    pub(super) fn call_hook(&self, function: &Function, arguments: impl IntoLuaMulti) -> mlua::Result<Value> {
+    pub(crate) fn call_hook(&self, function: &Function, arguments: impl IntoLuaMulti) -> mlua::Result<Value> {
         self.state.set_readonly(false);
         let answer = self.apply(function, arguments, true);
         self.state.set_readonly(true);
@@ -167,7 +168,7 @@ impl LoadedPlugin {
     }
 
     /// Calls a function whose result affects more than one item.
-    pub(super) fn call_fold(&self, function: &Function, arguments: impl IntoLuaMulti) -> mlua::Result<Value> {
+    pub(crate) fn call_fold(&self, function: &Function, arguments: impl IntoLuaMulti) -> mlua::Result<Value> {
         self.apply(function, arguments, true)
     }
 
@@ -179,22 +180,22 @@ impl LoadedPlugin {
     }
 
     /// The steps that it used so far.
-    pub(super) fn spent(&self) -> u64 {
+    pub(crate) fn spent(&self) -> u64 {
         self.vm.spent()
     }
 
     /// Its `ctx.state`, with the VM that owns it.
-    pub(super) fn state(&self) -> (Lua, Table) {
+    pub(crate) fn state(&self) -> (Lua, Table) {
         (self.lua().clone(), self.state.clone())
     }
 
     /// Its function that converts the state of its previous version.
-    pub(super) fn reload(&self) -> Option<Function> {
+    pub(crate) fn reload(&self) -> Option<Function> {
         self.registry.reload.borrow().clone()
     }
 
     /// Sets `ctx.state` to what its `reload` returns for the previous state.
-    pub(super) fn take_over(&self, reload: &Function, before: &Table) -> mlua::Result<()> {
+    pub(crate) fn take_over(&self, reload: &Function, before: &Table) -> mlua::Result<()> {
         let lua = self.lua();
         let copied = lua.create_table()?;
         kept_state::copy(before, lua, &copied)?;
@@ -208,7 +209,7 @@ impl LoadedPlugin {
     }
 
     /// The name of its file or folder, by which a reloaded version is matched.
-    pub(super) fn pack_name(&self) -> &str {
+    pub(crate) fn pack_name(&self) -> &str {
         &self.pack.name
     }
 
@@ -218,7 +219,7 @@ impl LoadedPlugin {
     }
 
     /// Counts a failed call and creates its warning. Unless the error has a place, the warning points to the function.
-    pub(super) fn count_failure(
+    pub(crate) fn count_failure(
         &self,
         function: &Function,
         error: &mlua::Error,
@@ -257,7 +258,7 @@ impl LoadedPlugin {
     }
 
     /// Warns of a role in a function's result that is probably misspelled.
-    pub(super) fn warn_of_role_by(&self, journal: &Journal, role: &str, function: &Function) {
+    pub(crate) fn warn_of_role_by(&self, journal: &Journal, role: &str, function: &Function) {
         if !self.roles.borrow().contains(role) {
             if self.roles.borrow().len() < MOST_ROLES {
                 self.roles.borrow_mut().insert(role.to_owned());
@@ -484,36 +485,4 @@ fn bad_argument(to: Option<&str>, position: usize, cause: &mlua::Error) -> Strin
         }
         other => format!("{method}argument {position}: {other}"),
     }
-}
-
-/// Checks the name of a dialect, writer or accumulator: it must be usable in a command-line option.
-pub(super) fn check_name(name: &str, what: &str) -> Result<(), String> {
-    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
-    if name.is_empty() || name.len() > 64 || !name.bytes().all(is_name) || name == "auto" {
-        let article = if what.starts_with('a') { "an" } else { "a" };
-        return Err(format!("the name of {article} {what} is made of letters, digits, - and _"));
-    }
-    Ok(())
-}
-
-/// The function under a key of a table, or `None` if the key is absent.
-pub(super) fn function_of(table: &Table, key: &str) -> Result<Option<Function>, String> {
-    match table.raw_get(key) {
-        Ok(Value::Function(function)) => Ok(Some(function)),
-        Ok(Value::Nil) => Ok(None),
-        Ok(other) => Err(format!("{key} is a function, not {}", item::a_type(&other))),
-        Err(error) => Err(error.to_string()),
-    }
-}
-
-/// Checks that a table has no keys but these.
-pub(super) fn check_keys(table: &Table, known: &[&'static str]) -> Result<(), String> {
-    for pair in table.pairs::<Value, Value>() {
-        let key = pair.and_then(|(key, _)| key.to_string()).map_err(|error| error.to_string())?;
-        if !known.contains(&key.as_str()) {
-            let hint = crate::problem::suggestion(&key, known.iter().copied());
-            return Err(format!("unknown field \"{key}\" {hint}"));
-        }
-    }
-    Ok(())
 }

@@ -7,21 +7,21 @@ use mlua::{Function, Lua, LuaString, Table, UserData, UserDataMethods, Value};
 use regex::bytes::Captures;
 use streamfmt_core::pattern::CountedRegex;
 
-use super::api::wrong;
-use super::item::Registry;
-use super::vm::counted;
+use super::registry::Registry;
+use super::wrong;
+use crate::lua::vm::counted;
 
 /// Size of the longest text that a regular expression is applied to, in bytes.
-pub(super) const MOST_SUBJECT: usize = 1 << 20;
+pub(crate) const MOST_SUBJECT: usize = 1 << 20;
 /// Most regular expressions of one plugin.
-pub(super) const MOST_PATTERNS: usize = 64;
+pub(crate) const MOST_PATTERNS: usize = 64;
 /// Size of the longest pattern, in bytes.
-pub(super) const MOST_PATTERN: usize = 256;
+pub(crate) const MOST_PATTERN: usize = 256;
 /// Largest size of a compiled pattern, in bytes.
 const MOST_COMPILED: usize = 128 << 10;
 
 /// The function behind `sf.re`.
-pub(super) fn re(lua: &Lua, registry: &Rc<Registry>) -> mlua::Result<Function> {
+pub(crate) fn re(lua: &Lua, registry: &Rc<Registry>) -> mlua::Result<Function> {
     let registry = Rc::clone(registry);
     lua.create_function(move |_, pattern: String| {
         if let Some(known) = registry.patterns.borrow().get(&pattern) {

@@ -10,7 +10,7 @@ use std::fmt::Write;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use mlua::{Function, Table, Value};
+use mlua::{Function, Value};
 use send_wrapper::SendWrapper;
 use streamfmt_core::dialect::{Decoder, DialectPlugin, Input};
 use streamfmt_core::event::Event;
@@ -18,13 +18,13 @@ use streamfmt_core::item::{Content, Fact, Item, Kind};
 use streamfmt_core::json::Record;
 use streamfmt_core::session::Session;
 
-use super::current::Handle;
-use super::item::a_type;
-use super::new_items::Maker;
-use super::plugin::function_of;
 use super::plugins::{Plugins, assert_on_thread};
-use super::value::elements;
-use super::vm::CallError;
+use crate::lua::answer::new_items::Maker;
+use crate::lua::answer::value::elements;
+use crate::lua::api::current::Handle;
+use crate::lua::api::item::a_type;
+use crate::lua::api::registrations::DialectRegistration;
+use crate::lua::vm::CallError;
 use crate::tools::overrides::LayerId;
 
 /// Size of the longest record that is passed to `detect`, in bytes.
@@ -35,38 +35,6 @@ const MOST_ITEMS: usize = 1_000;
 const NO_ITEMS: &str = "a table with the key {} is neither an item nor a list of items: return an item such as sf.item.reply {…}";
 const NOTHING: &str = "a list without items: return false to hide the line, or nil to keep it unchanged";
 const KEPT: &str = "the line is kept unchanged";
-
-/// A dialect that a plugin registered.
-#[derive(Clone)]
-pub(super) struct DialectRegistration {
-    pub(super) name: String,
-    pub(super) detect: Option<Function>,
-    pub(super) parse: Function,
-    pub(super) finish: Option<Function>,
-    pub(super) ends_with_outcome: bool,
-}
-
-impl DialectRegistration {
-    /// Reads `sf.dialect(name, spec)`.
-    pub(super) fn read(name: &str, spec: &Table) -> Result<Self, String> {
-        super::plugin::check_name(name, "dialect")?;
-        let function = |key| function_of(spec, key);
-        super::plugin::check_keys(spec, &["detect", "parse", "finish", "ends_with_outcome"])?;
-        let Some(parse) = function("parse")? else {
-            return Err("a dialect needs a function parse".to_owned());
-        };
-        let ends_with_outcome = match spec.raw_get("ends_with_outcome") {
-            Ok(Value::Nil) => false,
-            Ok(Value::Boolean(ends)) => ends,
-            Ok(other) => {
-                return Err(format!("ends_with_outcome: expected true or false, not {}", a_type(&other)));
-            }
-            Err(error) => return Err(error.to_string()),
-        };
-        let (detect, finish) = (function("detect")?, function("finish")?);
-        Ok(Self { name: name.to_owned(), detect, parse, finish, ends_with_outcome })
-    }
-}
 
 /// All dialects of plugins, lowest layer first.
 pub(crate) fn dialect_plugins(plugins: &Rc<Plugins>) -> Vec<DialectPlugin> {

@@ -10,25 +10,26 @@ use mlua::Function;
 use send_wrapper::SendWrapper;
 use streamfmt_core::entry::{Block, Line, View};
 use streamfmt_core::formatter::FormatError;
+use streamfmt_core::item::Action;
 use streamfmt_core::redact::Redaction;
 
-use super::call_faults::CallCounter;
-use super::current::CurrentItem;
-use super::layers::{Hook, Registered};
+use super::call_counter::CallCounter;
 use super::plugin::LoadedPlugin;
-use super::vm::CallError;
+use crate::lua::api::current::CurrentItem;
+use crate::lua::api::registered::{Hook, Registered, ScriptOverride, Viewed};
+use crate::lua::vm::CallError;
 use crate::native::{NativeLayer, NativePlugins};
 use crate::plugin::journal::{Journal, OFF, Warning, short};
 use crate::plugin::source::{PluginLayer, PluginSource};
 use crate::plugin::{AddedNames, EnabledPlugin, OutputContext};
-use crate::tools::overrides::LayerId;
+use crate::tools::overrides::{LayerId, Override, overrides_of};
 use crate::tools::rule::ToolRule;
 
 /// Most failures that are kept until they are taken, so that an endless stream doesn't collect them without limit.
 const MOST_KEPT: usize = 64;
 
 /// Panics if plugins are used on another thread than the one that loaded them: a VM can't move.
-pub(super) fn assert_on_thread(plugins: &SendWrapper<Rc<Plugins>>) {
+pub(crate) fn assert_on_thread(plugins: &SendWrapper<Rc<Plugins>>) {
     assert!(
         plugins.valid(),
         "a pipeline with plugins in Lua is used on another thread than the one that made it: make it where it is used"
@@ -46,7 +47,7 @@ pub(crate) struct Plugins {
     order: Vec<LayerId>,
     /// The profile's rules for tools. Their layer is directly above the plugins of [`PluginLayer::Pack`].
     rules: Registered,
-    pub(super) current: Rc<CurrentItem>,
+    pub(crate) current: Rc<CurrentItem>,
     counter: Rc<CallCounter>,
     journal: Journal,
     failures: RefCell<Vec<FormatError>>,
@@ -145,7 +146,7 @@ impl Plugins {
     }
 
     /// All layers, lowest first.
-    pub(super) fn order(&self) -> &[LayerId] {
+    pub(crate) fn order(&self) -> &[LayerId] {
         &self.order
     }
 
@@ -171,7 +172,7 @@ impl Plugins {
     }
 
     /// Whether the layer `one` is below `other`.
-    pub(super) fn is_below(&self, one: LayerId, other: LayerId) -> bool {
+    pub(crate) fn is_below(&self, one: LayerId, other: LayerId) -> bool {
         let height = |id| self.order.iter().position(|layer| *layer == id);
         height(one) < height(other)
     }
@@ -185,13 +186,13 @@ impl Plugins {
     }
 
     /// Whether the plugin of a layer is disabled.
-    pub(super) fn is_off(&self, layer: LayerId) -> bool {
+    pub(crate) fn is_off(&self, layer: LayerId) -> bool {
         self.get(layer).is_some_and(LoadedPlugin::is_off)
             || self.native(layer).is_some_and(NativeLayer::is_off)
     }
 
     /// The Lua plugin of a layer, unless it is disabled.
-    pub(super) fn running(&self, layer: LayerId) -> Option<&LoadedPlugin> {
+    pub(crate) fn running(&self, layer: LayerId) -> Option<&LoadedPlugin> {
         self.get(layer).filter(|plugin| !plugin.is_off())
     }
 
@@ -204,6 +205,21 @@ impl Plugins {
         })
     }
 
+    /// The overrides of all layers for a tool, from the top down.
+    pub(crate) fn overrides_of_tool(&self, tool: &str, action: Option<Action>) -> Vec<ScriptOverride> {
+        let layers = self.layers().rev().map(|(layer, registered)| (layer, &registered.rules[..]));
+        overrides_of(layers, tool, action)
+    }
+
+    /// The overrides of all layers for a view, from the top down.
+    pub(crate) fn overrides_of_view(&self, viewed: Viewed) -> Vec<ScriptOverride> {
+        let all = self.layers().rev().flat_map(|(layer, registered)| {
+            let fitting = registered.views.iter().rev().filter(move |(of, _)| *of == viewed);
+            fitting.map(move |(_, view)| Override { layer, ..view.clone() })
+        });
+        all.collect()
+    }
+
     /// Adds what the plugins asked to have masked.
     pub(crate) fn redact(&self, redaction: &mut Redaction) {
         for plugin in &self.all {
@@ -212,12 +228,12 @@ impl Plugins {
     }
 
     /// Counts the calls of all plugins.
-    pub(super) fn counter(&self) -> &CallCounter {
+    pub(crate) fn counter(&self) -> &CallCounter {
         &self.counter
     }
 
     /// Whether no layer affects items or records.
-    pub(super) fn affect_nothing(&self) -> bool {
+    pub(crate) fn affect_nothing(&self) -> bool {
         self.native.all().is_empty() && self.layers().all(|(_, registered)| registered.affects_nothing())
     }
 
@@ -227,14 +243,14 @@ impl Plugins {
     }
 
     /// Checks the custom roles in a function's result.
-    pub(super) fn check_roles(&self, plugin: &LoadedPlugin, function: &Function, roles: &[String]) {
+    pub(crate) fn check_roles(&self, plugin: &LoadedPlugin, function: &Function, roles: &[String]) {
         for role in roles {
             plugin.warn_of_role_by(&self.journal, role, function);
         }
     }
 
     /// Counts a failed call of a plugin, and reports it if it is new.
-    pub(super) fn fail(
+    pub(crate) fn fail(
         &self,
         plugin: &LoadedPlugin,
         function: &Function,
@@ -260,7 +276,7 @@ impl Plugins {
     }
 
     /// Adds the pending notes below a view.
-    pub(super) fn with_notes(&self, mut view: View) -> View {
+    pub(crate) fn with_notes(&self, mut view: View) -> View {
         let notes = self.take_notes();
         if !notes.is_empty() {
             view.body.push(Block::Lines { lines: notes });
@@ -276,7 +292,7 @@ impl Plugins {
     }
 
     /// Takes the failures since the last call.
-    pub(super) fn take_failures(&self) -> Vec<FormatError> {
+    pub(crate) fn take_failures(&self) -> Vec<FormatError> {
         let native = self.native.all().iter().flat_map(|native| native.take_failures());
         if self.failures.borrow().is_empty() {
             return native.collect();

@@ -7,9 +7,10 @@
 //! Memory is limited while a script runs. Under this limit, each value that the host creates costs a protected call;
 //! [`unlimited`] avoids that by lifting the limit for one value at a time.
 
+mod error;
+
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
-use std::fmt;
 use std::rc::Rc;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -19,13 +20,14 @@ use mlua::chunk::{ChunkMode, Compiler};
 use mlua::{Function, Lua, LuaOptions, LuaString, StdLib, Table, Value, VmState};
 use streamfmt_core::pattern::{ScanBudget, ScanOverrun};
 
-use super::{item, spell};
 use crate::plugin::source::Bytecodes;
 
+pub(crate) use error::CallError;
+
 /// Most steps (loop iterations and calls) in one run of a script.
-pub(super) const FUEL: u64 = 1_000_000;
+pub(crate) const FUEL: u64 = 1_000_000;
 /// Time limit of one run of a script, in case its steps are slow.
-pub(super) const TIME: Duration = Duration::from_millis(250);
+pub(crate) const TIME: Duration = Duration::from_millis(250);
 
 /// The limits of one run of a script.
 #[derive(Clone, Copy)]
@@ -46,26 +48,26 @@ const CLOCK: u64 = 16;
 /// How many bytes a pattern may scan for one step.
 const SCANNED: u64 = 64;
 /// Memory limit of a VM, in bytes, on top of what a new VM uses.
-pub(super) const MEMORY: usize = 32 << 20;
+pub(crate) const MEMORY: usize = 32 << 20;
 /// Most parts that a text can be split into.
 const MOST_PARTS: usize = 1_000_000;
 
 static PRELUDE: Compiled = Compiled::new("=prelude", || include_str!("prelude.luau").to_owned());
 
 /// Luau source of our own, compiled once for all VMs.
-pub(super) struct Compiled {
+pub(crate) struct Compiled {
     name: &'static str,
     source: fn() -> String,
     bytecode: OnceLock<Vec<u8>>,
 }
 
 impl Compiled {
-    pub(super) const fn new(name: &'static str, source: fn() -> String) -> Self {
+    pub(crate) const fn new(name: &'static str, source: fn() -> String) -> Self {
         Self { name, source, bytecode: OnceLock::new() }
     }
 
     /// Loads it into a VM as a function.
-    pub(super) fn load(&self, lua: &Lua) -> mlua::Result<Function> {
+    pub(crate) fn load(&self, lua: &Lua) -> mlua::Result<Function> {
         let bytecode = if let Some(known) = self.bytecode.get() {
             known
         } else {
@@ -75,42 +77,6 @@ impl Compiled {
         lua.load(&bytecode[..]).set_name(self.name).set_mode(ChunkMode::Binary).into_function()
     }
 }
-
-/// Why a call has no result, inside of an [`mlua::Error`]. Any other error was raised by the script.
-#[derive(Debug)]
-pub(super) enum CallError {
-    /// A limit was reached: of steps, time or memory. `error` is what the call ended with, if it failed.
-    LimitExceeded { message: String, error: Option<mlua::Error> },
-    /// A mistake that doesn't depend on the input, such as a field that doesn't exist, or a result that can't be used.
-    Misuse(String),
-}
-
-impl CallError {
-    /// The error for a mistake in a script.
-    pub(super) fn misuse(message: impl Into<String>) -> mlua::Error {
-        mlua::Error::external(Self::Misuse(message.into()))
-    }
-
-    /// Finds it in an error.
-    pub(super) fn of(error: &mlua::Error) -> Option<&Self> {
-        error.chain().find_map(|cause| cause.downcast_ref())
-    }
-
-    /// Whether a limit caused this error.
-    pub(super) fn is_limit(error: &mlua::Error) -> bool {
-        matches!(Self::of(error), Some(Self::LimitExceeded { .. }))
-    }
-}
-
-impl fmt::Display for CallError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::LimitExceeded { message, .. } | Self::Misuse(message) => f.write_str(message),
-        }
-    }
-}
-
-impl std::error::Error for CallError {}
 
 /// The message for a run that reached the limit of steps or time: which is reached first may differ between runs.
 fn out_of_steps() -> String {
@@ -205,8 +171,17 @@ fn computed() -> Option<Duration> {
     None
 }
 
+/// What a VM needs to know about values of the host, which it doesn't define.
+#[derive(Clone, Copy)]
+pub(crate) struct HostValues {
+    /// Creates the function behind `pairs` and `ipairs` for such values.
+    pub(crate) iterate: fn(&Lua) -> mlua::Result<Function>,
+    /// Describes any value in one line.
+    pub(crate) inspect: fn(&Value) -> String,
+}
+
 /// A VM that contains only what a formatter may use.
-pub(super) struct Vm {
+pub(crate) struct Vm {
     lua: Lua,
     guard: Rc<Guard>,
     /// The last table raised as an error: its address, which is all that the error message has of it, and its contents as text.
@@ -218,16 +193,18 @@ pub(super) struct Vm {
 impl Vm {
     /// Creates a VM. `log` receives what scripts print. `open` may add globals before the sandbox is closed; its result is
     /// returned along with the VM.
-    pub(super) fn new<T>(
+    pub(crate) fn new<T>(
+        values: HostValues,
         log: impl Fn(&Lua, &[u8]) + 'static,
         open: impl FnOnce(&Lua, &Table) -> mlua::Result<T>,
     ) -> mlua::Result<(Self, T)> {
-        Self::within(VmLimits::default(), log, open)
+        Self::within(VmLimits::default(), values, log, open)
     }
 
     /// The same with other limits.
     fn within<T>(
         limits: VmLimits,
+        values: HostValues,
         log: impl Fn(&Lua, &[u8]) + 'static,
         open: impl FnOnce(&Lua, &Table) -> mlua::Result<T>,
     ) -> mlua::Result<(Self, T)> {
@@ -243,14 +220,14 @@ impl Vm {
         let last = Rc::clone(&raised);
         let describe = lua.create_function(move |_, table: Table| {
             let address = table.to_pointer() as usize;
-            *last.borrow_mut() = Some((address, spell::inspected(&Value::Table(table))));
+            *last.borrow_mut() = Some((address, (values.inspect)(&Value::Table(table))));
             Ok(())
         })?;
         let natives = (
             lua.create_function(find_plain)?,
             lua.create_function(split_plain)?,
             log,
-            item::iterate(&lua)?,
+            (values.iterate)(&lua)?,
             describe,
         );
         PRELUDE.load(&lua)?.call::<()>(natives)?;
@@ -268,12 +245,12 @@ impl Vm {
     }
 
     /// The Lua state, for creating values. Scripts must be run through [`Vm::run`].
-    pub(super) fn lua(&self) -> &Lua {
+    pub(crate) fn lua(&self) -> &Lua {
         &self.lua
     }
 
     /// Runs `work`, which may run scripts, within the limits.
-    pub(super) fn run<R>(&self, work: impl FnOnce() -> mlua::Result<R>) -> mlua::Result<R> {
+    pub(crate) fn run<R>(&self, work: impl FnOnce() -> mlua::Result<R>) -> mlua::Result<R> {
         let guard = &self.guard;
         let depth = guard.depth.get();
         if depth == 0 {
@@ -318,12 +295,12 @@ impl Vm {
     }
 
     /// Steps that all its scripts used so far.
-    pub(super) fn spent(&self) -> u64 {
+    pub(crate) fn spent(&self) -> u64 {
         self.guard.spent.get() + self.guard.steps.get()
     }
 
     /// Runs a file of a plugin.
-    pub(super) fn load(&self, name: &str, source: &str, known: &Bytecodes) -> mlua::Result<Value> {
+    pub(crate) fn load(&self, name: &str, source: &str, known: &Bytecodes) -> mlua::Result<Value> {
         self.run(|| chunk(&self.lua, name, source, known)?.call(()))
     }
 }
@@ -335,7 +312,7 @@ fn stopped(lua: &Lua, guard: &Guard) -> mlua::Error {
 }
 
 /// Lets a pattern scan as much as the run may still do, and counts that as steps.
-pub(super) fn counted<R>(
+pub(crate) fn counted<R>(
     lua: &Lua,
     scan: impl FnOnce(&mut ScanBudget) -> Result<R, ScanOverrun>,
 ) -> mlua::Result<R> {
@@ -369,13 +346,13 @@ fn limited<R>(lua: &Lua, bytes: usize, work: impl FnOnce() -> mlua::Result<R>) -
 }
 
 /// Runs `make` with the memory limit of a script, outside of any run.
-pub(super) fn bounded<R>(lua: &Lua, make: impl FnOnce() -> mlua::Result<R>) -> mlua::Result<R> {
+pub(crate) fn bounded<R>(lua: &Lua, make: impl FnOnce() -> mlua::Result<R>) -> mlua::Result<R> {
     limited(lua, lua.used_memory() + MEMORY, make)
 }
 
 /// Creates a value for a script without the memory limit. Memory use is checked before, so only this one value can exceed the
 /// limit.
-pub(super) fn unlimited<R>(lua: &Lua, make: impl FnOnce() -> mlua::Result<R>) -> mlua::Result<R> {
+pub(crate) fn unlimited<R>(lua: &Lua, make: impl FnOnce() -> mlua::Result<R>) -> mlua::Result<R> {
     let limit = lua.set_memory_limit(0)?;
     let is_over = limit > 0 && lua.used_memory() > limit;
     let done = if is_over { Err(mlua::Error::MemoryError(out_of_memory())) } else { make() };
@@ -384,7 +361,7 @@ pub(super) fn unlimited<R>(lua: &Lua, make: impl FnOnce() -> mlua::Result<R>) ->
 }
 
 /// Compiles a file of a plugin to a function. Bytecode is rejected.
-pub(super) fn chunk(lua: &Lua, name: &str, source: &str, known: &Bytecodes) -> mlua::Result<Function> {
+pub(crate) fn chunk(lua: &Lua, name: &str, source: &str, known: &Bytecodes) -> mlua::Result<Function> {
     if source.as_bytes().first().is_some_and(|byte| *byte < b'\t') {
         return Err(mlua::Error::runtime(format!("{name}:1: compiled Lua is not loaded, only its source")));
     }
@@ -403,7 +380,7 @@ pub(super) fn chunk(lua: &Lua, name: &str, source: &str, known: &Bytecodes) -> m
 const OWN: [&str; 2] = ["prelude", "sf"];
 
 /// The file and line that a script is currently at.
-pub(super) fn place(lua: &Lua) -> Option<(String, usize)> {
+pub(crate) fn place(lua: &Lua) -> Option<(String, usize)> {
     (0..6).find_map(|level| {
         lua.inspect_stack(level, |frame| {
             let file = frame.source().short_src.filter(|file| !OWN.contains(&file.as_ref()))?;
@@ -471,7 +448,9 @@ mod tests {
     const WIDE: VmLimits = VmLimits { fuel: u64::MAX, time: Duration::from_secs(3600), memory: 1 << 30 };
 
     fn vm(limits: VmLimits) -> Vm {
-        Vm::within(limits, |_, _| {}, |_, _| Ok(())).unwrap().0
+        let iterate = |lua: &Lua| lua.create_function(|_, ()| Ok(()));
+        let values = HostValues { iterate, inspect: |_| String::new() };
+        Vm::within(limits, values, |_, _| {}, |_, _| Ok(())).unwrap().0
     }
 
     /// The message about the limit that stopped a run.

@@ -2,18 +2,28 @@
 
 #![expect(clippy::needless_pass_by_value, reason = "functions of scripts own their arguments")]
 
+pub(crate) mod current;
+mod exact;
+pub(crate) mod item;
+pub(crate) mod re;
+pub mod reference;
+pub(crate) mod registered;
+pub(crate) mod registrations;
+pub(crate) mod registry;
+pub(crate) mod spell;
+
 use std::fmt::Write;
 use std::rc::Rc;
 
 use mlua::{FromLua, FromLuaMulti, Function, IntoLuaMulti, Lua, LuaString, Table, Value};
 use streamfmt_core::figures;
 
-use super::item::Registry;
-use super::layers::Registered;
-use super::spell::{inspected, to_json};
-use super::{exact, item, re, vm};
+use crate::lua::vm;
 use crate::plugin::manifest::{API, FEATURES};
 use crate::tools::rule::Origin;
+use registered::Registered;
+use registry::Registry;
+use spell::{inspected, to_json};
 
 /// A function of `sf`.
 pub struct ApiFunction {
@@ -400,7 +410,7 @@ fn alternatives(kind: &str) -> Vec<&str> {
 }
 
 /// Installs `sf` in a VM.
-pub(super) fn install(
+pub(crate) fn install(
     lua: &Lua,
     globals: &Table,
     registry: &Rc<Registry>,
@@ -427,7 +437,7 @@ pub(super) fn install(
     globals.raw_set("sf", sf)
 }
 
-pub(super) fn wrong(message: impl Into<String>) -> mlua::Error {
+pub(crate) fn wrong(message: impl Into<String>) -> mlua::Error {
     mlua::Error::runtime(message.into())
 }
 

@@ -8,16 +8,16 @@ use std::fmt::Write;
 use mlua::{Table, Value};
 use streamfmt_core::dialect::Input;
 use streamfmt_core::event::{Event, Usage};
-use streamfmt_core::item::facts::{DOES, FACTS};
+use streamfmt_core::item::facts::DOES;
 use streamfmt_core::item::{Action, Content, Does, Fact, Id, Item, Kind, Status};
 use streamfmt_core::json::Record;
 use streamfmt_core::session::{Facts, Session};
 use streamfmt_core::text::Text;
 
-use super::item::{self, LINE};
-use super::plugin::check_keys;
-use super::spell::to_json;
 use super::value::number;
+use crate::lua::api::item::{self, LINE, facts};
+use crate::lua::api::registrations::check_keys;
+use crate::lua::api::spell::to_json;
 use crate::problem::suggestion;
 
 /// Size of the longest line that is kept in such a record, in bytes.
@@ -26,16 +26,11 @@ const LONGEST: usize = 256 << 10;
 /// The error message for an invalid item.
 type ItemFault = String;
 
-/// The names of the typed facts that a script may set.
-pub(super) fn facts() -> impl Iterator<Item = &'static str> {
-    FACTS.iter().filter(|(_, fact)| fact.is_open).map(|(name, _)| *name)
-}
-
 /// The fields that every item accepts.
 const FIELDS: &[&str] = &["id", "parent", "text", "error", "time", "data", "open", "session"];
 
 /// Converts a script's items for one record to events.
-pub(super) struct Maker<'a> {
+pub(crate) struct Maker<'a> {
     input: Input<'a>,
     session: &'a Session,
     unnamed: usize,
@@ -58,17 +53,17 @@ enum FieldPlace {
 
 impl<'a> Maker<'a> {
     /// Creates a maker for the items of one record.
-    pub(super) fn new(input: Input<'a>, session: &'a Session) -> Self {
+    pub(crate) fn new(input: Input<'a>, session: &'a Session) -> Self {
         Self { input, session, unnamed: 0 }
     }
 
     /// Whether a table was made by `sf.item`.
-    pub(super) fn is_item(table: &Table) -> bool {
+    pub(crate) fn is_item(table: &Table) -> bool {
         matches!(table.raw_get("type"), Ok(Value::String(kind)) if kind == "item")
     }
 
     /// Converts one table of `sf.item` to events.
-    pub(super) fn make(&mut self, table: &Table, out: &mut Vec<Event>) -> Result<(), ItemFault> {
+    pub(crate) fn make(&mut self, table: &Table, out: &mut Vec<Event>) -> Result<(), ItemFault> {
         let kind = text(table, "kind")?.unwrap_or_default();
         let Value::Table(fields) = get(table, "fields")? else {
             return Err(format!("sf.item.{kind}: expected a table of fields"));

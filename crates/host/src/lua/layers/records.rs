@@ -10,25 +10,23 @@
 
 use std::rc::Rc;
 
-use mlua::{Function, Table, Value};
+use mlua::{Function, Value};
 use send_wrapper::SendWrapper;
 use streamfmt_core::entry::Line;
 use streamfmt_core::formatter::{Accumulator, FormatError, Verdict};
 use streamfmt_core::item::{Item, Kind};
 use streamfmt_core::session::Session;
 
-use super::block::AnswerReader;
-use super::current::Handle;
-use super::item::a_type;
-use super::plugin::{LoadedPlugin, check_keys, check_name, function_of};
+use super::plugin::LoadedPlugin;
 use super::plugins::Plugins;
-use super::spell::to_json;
-use super::vm::CallError;
+use crate::lua::answer::block::AnswerReader;
+use crate::lua::api::current::Handle;
+use crate::lua::api::item::a_type;
+use crate::lua::api::registrations::RecordsRegistration;
+use crate::lua::api::spell::to_json;
+use crate::lua::vm::CallError;
 use crate::tools::overrides::LayerId;
 use crate::tools::request::FormatRequest;
-
-/// The name that disables record views, and that no accumulator may have.
-const NONE: &str = "none";
 
 const IN_TEXT: &str = "the record stays in the text of its reply";
 const AS_THEY_ARE: &str = "its records are shown as they are";
@@ -37,38 +35,8 @@ const NO_STATE: &str = "begin returns the state that records are added to, not n
 const NOTHING: &str =
     "what it returns shows nothing: return false to hide the records, or nil to show them as they are";
 
-/// An accumulator that a plugin registered.
-#[derive(Clone)]
-pub(super) struct RecordsRegistration {
-    pub(super) name: String,
-    begin: Option<Function>,
-    pub(super) add: Function,
-    view: Function,
-}
-
-impl RecordsRegistration {
-    /// Reads `sf.records(name, spec)`.
-    pub(super) fn read(name: &str, spec: &Table) -> Result<Self, String> {
-        check_name(name, "accumulator")?;
-        if name == NONE {
-            return Err(format!("{NONE} is the word for no accumulator"));
-        }
-        check_keys(spec, &["begin", "add", "view"])?;
-        let needed = |key| {
-            function_of(spec, key)?
-                .ok_or_else(|| format!("an accumulator needs the functions add and view; there is no {key}"))
-        };
-        Ok(Self {
-            name: name.to_owned(),
-            begin: function_of(spec, "begin")?,
-            add: needed("add")?,
-            view: needed("view")?,
-        })
-    }
-}
-
 /// Creates an accumulator by name, from the highest plugin that has one.
-pub(super) fn accumulator(plugins: &Rc<Plugins>, name: &str) -> Option<Box<dyn Accumulator>> {
+pub(crate) fn accumulator(plugins: &Rc<Plugins>, name: &str) -> Option<Box<dyn Accumulator>> {
     let (layer, functions) = plugins.layers().rev().find_map(|(layer, registered)| {
         let found = registered.accumulators.iter().find(|known| known.name == name)?;
         Some((layer, found.clone()))

@@ -12,7 +12,7 @@ use serde::{Serialize, Serializer};
 use streamfmt_core::entry::{Block, DiffLine, Hunk, Line, ListItem, Mark, Point, Role, View};
 use streamfmt_core::text::Text;
 
-use super::vm::unlimited;
+use crate::lua::vm::unlimited;
 
 /// A table with a type.
 #[derive(Serialize)]
@@ -139,7 +139,7 @@ fn table(lua: &Lua, value: &impl Serialize) -> mlua::Result<Table> {
 }
 
 /// A view as a list of tables, for `default()`: scripts may wrap or change it and return it.
-pub(super) fn to_lua(lua: &Lua, view: &View) -> mlua::Result<Value> {
+pub(crate) fn to_lua(lua: &Lua, view: &View) -> mlua::Result<Value> {
     let has_header = !view.title.is_empty() || view.mark.is_some();
     let header = has_header.then_some(Typed::Header { mark: view.mark, line: LineTable(&view.title) });
     let parts: Vec<Typed<'_>> = header.into_iter().chain(blocks(&view.body)).collect();
@@ -147,7 +147,7 @@ pub(super) fn to_lua(lua: &Lua, view: &View) -> mlua::Result<Value> {
 }
 
 /// A block as a table; a `lines` block is a list of lines. A diff also has `unified`, which returns it as `diff -u` prints it.
-pub(super) fn block(lua: &Lua, block: &Block) -> mlua::Result<Table> {
+pub(crate) fn block(lua: &Lua, block: &Block) -> mlua::Result<Table> {
     match block {
         Block::Lines { lines } => table(lua, &self::lines(lines)),
         Block::Diff { path, hunks } => {
@@ -164,12 +164,12 @@ pub(super) fn block(lua: &Lua, block: &Block) -> mlua::Result<Table> {
 }
 
 /// A line as a table of its spans.
-pub(super) fn line_to_lua(lua: &Lua, line: &Line) -> mlua::Result<Table> {
+pub(crate) fn line_to_lua(lua: &Lua, line: &Line) -> mlua::Result<Table> {
     table(lua, &LineTable(line))
 }
 
 /// A Markdown heading.
-pub(super) fn heading(lua: &Lua, level: u8, text: &Text, role: Role) -> mlua::Result<Table> {
+pub(crate) fn heading(lua: &Lua, level: u8, text: &Text, role: Role) -> mlua::Result<Table> {
     let table = line_to_lua(lua, &Line::of(role, text.clone()))?;
     unlimited(lua, || {
         table.raw_set("type", "heading")?;
@@ -181,7 +181,7 @@ pub(super) fn heading(lua: &Lua, level: u8, text: &Text, role: Role) -> mlua::Re
 
 /// The one line of a table that a script received: the spans of a title or a heading, the summary of details, or the text of
 /// prose or code.
-pub(super) fn as_line(lua: &Lua, value: &Value) -> mlua::Result<Value> {
+pub(crate) fn as_line(lua: &Lua, value: &Value) -> mlua::Result<Value> {
     let Value::Table(table) = value else { return Ok(value.clone()) };
     let kind: Value = table.raw_get("type")?;
     let Value::String(kind) = kind else { return Ok(value.clone()) };

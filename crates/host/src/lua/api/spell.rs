@@ -22,7 +22,7 @@ const LONGEST_SHOWN: usize = 4_000;
 
 /// Converts a value to JSON without running any script. A table with elements from 1 on becomes an array, any other table an
 /// object with sorted keys. The error says why the value can't be converted.
-pub(super) fn to_json(value: &Value) -> Result<String, String> {
+pub(crate) fn to_json(value: &Value) -> Result<String, String> {
     let mut json = JsonText::default();
     json.push(value, 0)?;
     Ok(json.out)
@@ -111,7 +111,7 @@ fn push_string(out: &mut String, text: &str) {
 }
 
 /// A value as Lua source, in one line. It is meant for people, so it is cut where it is long or deeply nested.
-pub(super) fn inspected(value: &Value) -> String {
+pub(crate) fn inspected(value: &Value) -> String {
     let mut out = String::new();
     inspect(value, DEEPEST_SHOWN, &mut out);
     if let Some((end, _)) = out.char_indices().nth(LONGEST_SHOWN) {

@@ -21,104 +21,21 @@ use streamfmt_core::text::Text;
 use streamfmt_core::writer::{Wants, Writer};
 use streamfmt_writers::ci;
 
-use super::block::{AnswerFault, AnswerReader};
-use super::plugin::{check_keys, check_name, function_of};
 use super::plugins::Plugins;
 use super::prose;
-use super::value::string;
-use super::view_to_lua;
-use super::vm::{CallError, bounded};
-use crate::plugin::WriterName;
+use crate::lua::answer::block::AnswerReader;
+use crate::lua::answer::value::string;
+use crate::lua::answer::view_to_lua;
+use crate::lua::api::item::a_type;
+use crate::lua::api::registrations::WriterRegistration;
+use crate::lua::vm::{CallError, bounded};
 use crate::tools::overrides::LayerId;
-use crate::writers;
 
-/// The parts that a script may write besides blocks: a heading of Markdown, and the parts around blocks.
-const OTHER_PARTS: [&str; 5] = ["begin", "finish", "entry", "title", "heading"];
 /// Deepest nesting of `w:block` calls.
 const DEEPEST: usize = 8;
 const BY_BASE: &str = "written by the base writer";
 const EMPTY: &str =
     "an empty text shows nothing: return false to leave the entry out, or nil to leave it to the base";
-
-/// The names of all parts that a script may write.
-fn parts() -> impl Iterator<Item = &'static str> {
-    OTHER_PARTS.into_iter().chain(Block::TYPES.iter().copied())
-}
-
-/// A writer that a plugin registered.
-#[derive(Clone)]
-pub(crate) struct Registration {
-    /// Its name and properties, as other modules see them.
-    pub(super) known: WriterName,
-    parts: Vec<(&'static str, Function)>,
-    spans: Vec<(String, Function)>,
-}
-
-impl Registration {
-    /// The roles whose spans it writes.
-    pub(super) fn roles(&self) -> impl Iterator<Item = &str> {
-        self.spans.iter().map(|(role, _)| role.as_str())
-    }
-
-    /// Its first function in the source, if any.
-    pub(super) fn first(&self) -> Option<&Function> {
-        let spans = self.spans.iter().map(|(_, function)| function);
-        let line = |function: &&Function| function.info().line_defined;
-        self.parts.iter().map(|(_, function)| function).chain(spans).min_by_key(line)
-    }
-
-    /// Reads `sf.writer(name, spec)`.
-    pub(super) fn read(name: &str, spec: &Table) -> Result<Self, AnswerFault> {
-        check_name(name, "writer")?;
-        let known: Vec<&'static str> = ["base", "ext", "log", "span"].into_iter().chain(parts()).collect();
-        check_keys(spec, &known)?;
-        let get = |key: &str| spec.raw_get::<Value>(key).map_err(|error| error.to_string());
-        let word = |key: &str, otherwise: &str| match get(key)? {
-            Value::Nil => Ok(otherwise.to_owned()),
-            Value::String(text) => Ok(text.to_string_lossy()),
-            other => Err(format!("{key} is a text, not {}", super::item::a_type(&other))),
-        };
-        let (base, ext) = (word("base", "text")?, word("ext", "txt")?);
-        if !writers::find(&base).is_some_and(|row| row.is_base) {
-            let bases = writers::WRITERS.iter().filter(|row| row.is_base).map(|row| row.name);
-            let hint = crate::problem::suggestion(&base, bases);
-            return Err(format!("a writer can't be based on \"{base}\" {hint}"));
-        }
-        check_name(&ext, "file ending")?;
-        let is_log = match get("log")? {
-            Value::Nil => false,
-            Value::Boolean(is_log) => is_log,
-            other => return Err(format!("log is true or false, not {}", super::item::a_type(&other))),
-        };
-        let mut parts = Vec::new();
-        for part in self::parts() {
-            parts.extend(function_of(spec, part)?.map(|function| (part, function)));
-        }
-        let no_spans = || "span is a table of roles and functions".to_owned();
-        let spans = match get("span")? {
-            Value::Nil => Vec::new(),
-            Value::Table(table) => table.pairs().collect::<mlua::Result<_>>().map_err(|_| no_spans())?,
-            _ => return Err(no_spans()),
-        };
-        let known = WriterName { name: name.to_owned(), base, ending: ext, is_log };
-        Ok(Self { known, parts, spans })
-    }
-
-    fn part(&self, name: &str) -> Option<&Function> {
-        self.parts.iter().find(|(known, _)| *known == name).map(|(_, function)| function)
-    }
-
-    /// The function for a role, or else for its nearest parent role.
-    fn span(&self, role: &str) -> Option<&Function> {
-        let mut role = role;
-        loop {
-            if let Some((_, function)) = self.spans.iter().find(|(known, _)| known == role) {
-                return Some(function);
-            }
-            role = &role[..role.rfind('.')?];
-        }
-    }
-}
 
 /// A writer in Lua.
 pub(crate) struct ScriptedWriter {
@@ -130,7 +47,7 @@ pub(crate) struct ScriptedWriter {
 struct WriterState {
     plugins: Rc<Plugins>,
     layer: LayerId,
-    spec: Registration,
+    spec: WriterRegistration,
     /// Writes the blocks passed to `w:block`.
     scratch: RefCell<Box<dyn Writer>>,
     /// The parts being written: a part inside one of the same name is left to the base.
@@ -274,7 +191,7 @@ impl WriterState {
                 CallError::misuse(EMPTY)
             }
             Ok(Value::String(text)) => return Some(Text::clean_owned(string(&text))),
-            Ok(other) => CallError::misuse(format!("expected a text, not {}", super::item::a_type(&other))),
+            Ok(other) => CallError::misuse(format!("expected a text, not {}", a_type(&other))),
             Err(error) => error,
         };
         self.plugins.fail(plugin, function, &wrong, &format!("writing a part ({part})"), BY_BASE);

@@ -1,15 +1,14 @@
-//! The layers: what plugins registered, and the profile's rules for tools, in order of precedence.
-//!
-//! Each field of a tool is looked up separately, from the top layer down.
+//! What a layer consists of: what a plugin registered, or the profile's rules for tools.
 
 use mlua::{Function, Table, Value};
-use streamfmt_core::item::{Action, Kind};
+use streamfmt_core::item::Kind;
 use streamfmt_core::profile::Selector;
 use streamfmt_core::redact::Redaction;
 
-use super::{dialect, records, writer};
+use super::item::a_type;
+use super::registrations::{DialectRegistration, RecordsRegistration, WriterRegistration};
 use crate::tools::field::{FieldValue, ToolField};
-use crate::tools::overrides::{LayerId, Override, overrides_of};
+use crate::tools::overrides::{LayerId, Override};
 use crate::tools::pattern::{Pattern, Rule};
 use crate::tools::rule::{Origin, ToolRule};
 
@@ -19,14 +18,14 @@ pub(crate) type ScriptOverride = Override<Function>;
 /// Everything in one layer: what a plugin registered, or the rules of the profile.
 #[derive(Default)]
 pub(crate) struct Registered {
-    rules: Vec<Rule<Function>>,
-    views: Vec<(Viewed, ScriptOverride)>,
+    pub(crate) rules: Vec<Rule<Function>>,
+    pub(crate) views: Vec<(Viewed, ScriptOverride)>,
     hooks: Vec<(HookEvent, Function)>,
-    pub(super) dialects: Vec<dialect::DialectRegistration>,
-    pub(super) writers: Vec<writer::Registration>,
-    pub(super) accumulators: Vec<records::RecordsRegistration>,
+    pub(crate) dialects: Vec<DialectRegistration>,
+    pub(crate) writers: Vec<WriterRegistration>,
+    pub(crate) accumulators: Vec<RecordsRegistration>,
     /// What is to be masked.
-    pub(super) redaction: Redaction,
+    pub(crate) redaction: Redaction,
 }
 
 /// The fields that replace the whole view of a call and of its result.
@@ -64,7 +63,7 @@ impl Viewed {
 
 /// An event that a plugin can register for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum HookEvent {
+pub(crate) enum HookEvent {
     /// Before the first item.
     Start,
     /// After the end of the input.
@@ -75,7 +74,7 @@ pub(super) enum HookEvent {
 
 impl HookEvent {
     /// Its name.
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Start => "session.start",
             Self::End => "session.end",
@@ -86,12 +85,12 @@ impl HookEvent {
 
 impl Registered {
     /// Reads the rules of a profile. An invalid rule or field is ignored.
-    pub(super) fn of_profile(rules: &[ToolRule]) -> Self {
+    pub(crate) fn of_profile(rules: &[ToolRule]) -> Self {
         Self { rules: rules.iter().filter_map(Rule::read).collect(), ..Self::default() }
     }
 
     /// The groups that a native plugin formats: calls, results, other kinds, and tools.
-    pub(super) fn of_native(formats: &[Selector]) -> Self {
+    pub(crate) fn of_native(formats: &[Selector]) -> Self {
         let mut registered = Self::default();
         let any = || Pattern::Glob("*".to_owned());
         for group in formats {
@@ -122,7 +121,7 @@ impl Registered {
     }
 
     /// Whether it affects neither items nor records. It may still have dialects and writers.
-    pub(super) fn affects_nothing(&self) -> bool {
+    pub(crate) fn affects_nothing(&self) -> bool {
         self.rules.is_empty()
             && self.accumulators.is_empty()
             && self.views.is_empty()
@@ -130,7 +129,7 @@ impl Registered {
     }
 
     /// Registers `sf.tool`.
-    pub(super) fn tool(&mut self, pattern: &str, spec: &Table, place: Option<Origin>) -> Result<(), String> {
+    pub(crate) fn tool(&mut self, pattern: &str, spec: &Table, place: Option<Origin>) -> Result<(), String> {
         let mut rule = Rule { pattern: Pattern::parse(pattern)?, overrides: Vec::new() };
         let any = registration(None, FieldValue::Native, pattern, place);
         for pair in spec.pairs() {
@@ -143,7 +142,7 @@ impl Registered {
     }
 
     /// Registers `sf.view`.
-    pub(super) fn view(
+    pub(crate) fn view(
         &mut self,
         kind: &str,
         function: &Function,
@@ -162,7 +161,7 @@ impl Registered {
     }
 
     /// Registers `sf.on`.
-    pub(super) fn on(&mut self, kind: &str, function: &Function, _: Option<Origin>) -> Result<(), String> {
+    pub(crate) fn on(&mut self, kind: &str, function: &Function, _: Option<Origin>) -> Result<(), String> {
         let event = match kind {
             "session.start" => HookEvent::Start,
             "session.end" => HookEvent::End,
@@ -208,39 +207,39 @@ impl Registered {
     }
 
     /// Registers `sf.dialect`.
-    pub(super) fn dialect(&mut self, name: &str, spec: &Table, _: Option<Origin>) -> Result<(), String> {
+    pub(crate) fn dialect(&mut self, name: &str, spec: &Table, _: Option<Origin>) -> Result<(), String> {
         if self.dialects.iter().any(|known| known.name == name) {
             return Err(format!("the dialect {name} is defined twice"));
         }
-        self.dialects.push(dialect::DialectRegistration::read(name, spec)?);
+        self.dialects.push(DialectRegistration::read(name, spec)?);
         Ok(())
     }
 
     /// Registers `sf.writer`.
-    pub(super) fn writer(&mut self, name: &str, spec: &Table, _: Option<Origin>) -> Result<(), String> {
+    pub(crate) fn writer(&mut self, name: &str, spec: &Table, _: Option<Origin>) -> Result<(), String> {
         if self.writers.iter().any(|writer| writer.known.name == name) {
             return Err(format!("the writer {name} is defined twice"));
         }
-        self.writers.push(writer::Registration::read(name, spec)?);
+        self.writers.push(WriterRegistration::read(name, spec)?);
         Ok(())
     }
 
     /// Registers `sf.records`.
-    pub(super) fn records(&mut self, name: &str, spec: &Table, _: Option<Origin>) -> Result<(), String> {
+    pub(crate) fn records(&mut self, name: &str, spec: &Table, _: Option<Origin>) -> Result<(), String> {
         if self.accumulators.iter().any(|known| known.name == name) {
             return Err(format!("the accumulator {name} is defined twice"));
         }
-        self.accumulators.push(records::RecordsRegistration::read(name, spec)?);
+        self.accumulators.push(RecordsRegistration::read(name, spec)?);
         Ok(())
     }
 
     /// The first override of each of its rules for tools.
-    pub(super) fn tools(&self) -> impl Iterator<Item = &ScriptOverride> {
+    pub(crate) fn tools(&self) -> impl Iterator<Item = &ScriptOverride> {
         self.rules.iter().filter_map(|rule| rule.overrides.first())
     }
 
     /// The roles that it names, each with its origin if known.
-    pub(super) fn roles(&self) -> impl Iterator<Item = (&str, Option<&Origin>)> {
+    pub(crate) fn roles(&self) -> impl Iterator<Item = (&str, Option<&Origin>)> {
         let overrides = self.rules.iter().flat_map(|rule| &rule.overrides);
         let of_tools = overrides.filter_map(|one| match &one.value {
             FieldValue::Word(role) if one.field == Some(ToolField::Role) => {
@@ -248,11 +247,11 @@ impl Registered {
             }
             _ => None,
         });
-        of_tools.chain(self.writers.iter().flat_map(writer::Registration::roles).map(|role| (role, None)))
+        of_tools.chain(self.writers.iter().flat_map(WriterRegistration::roles).map(|role| (role, None)))
     }
 
     /// The functions registered for an event, in the order registered.
-    pub(super) fn hooks(&self, event: HookEvent) -> impl Iterator<Item = &Function> {
+    pub(crate) fn hooks(&self, event: HookEvent) -> impl Iterator<Item = &Function> {
         self.hooks.iter().filter(move |(waiting, _)| *waiting == event).map(|(_, function)| function)
     }
 }
@@ -267,31 +266,10 @@ fn registration(
     Override { layer: LayerId::Profile, field, value, pattern: pattern.to_owned(), origin }
 }
 
-/// The overrides of the layers, from the top down, for a tool.
-pub(crate) fn overrides_of_tool<'a>(
-    layers: impl DoubleEndedIterator<Item = (LayerId, &'a Registered)>,
-    tool: &str,
-    action: Option<Action>,
-) -> Vec<ScriptOverride> {
-    overrides_of(layers.rev().map(|(layer, registered)| (layer, &registered.rules[..])), tool, action)
-}
-
-/// The overrides of the layers, from the top down, for a view.
-pub(crate) fn overrides_of_view<'a>(
-    layers: impl DoubleEndedIterator<Item = (LayerId, &'a Registered)>,
-    viewed: Viewed,
-) -> Vec<ScriptOverride> {
-    let all = layers.rev().flat_map(|(layer, registered)| {
-        let fitting = registered.views.iter().rev().filter(move |(of, _)| *of == viewed);
-        fitting.map(move |(_, view)| Override { layer, ..view.clone() })
-    });
-    all.collect()
-}
-
 fn read_field(key: &Value, value: Value) -> Result<(ToolField, FieldValue<Function>), String> {
     let key = match key {
         Value::String(key) => key.to_string_lossy(),
-        other => return Err(format!("a field has a name, not {}", super::item::a_type(other))),
+        other => return Err(format!("a field has a name, not {}", a_type(other))),
     };
     let Ok(field) = key.parse::<ToolField>() else {
         let hint = crate::problem::suggestion(&key, ToolField::ALL.iter().map(|field| field.name()));
@@ -308,7 +286,7 @@ fn read_field(key: &Value, value: Value) -> Result<(ToolField, FieldValue<Functi
         }
         Value::Boolean(true) if field == ToolField::Collapse => FieldValue::Word("both".to_owned()),
         Value::Boolean(false) if field == ToolField::Collapse => FieldValue::Word("none".to_owned()),
-        other => return Err(format!("{key} can't be {}", super::item::a_type(&other))),
+        other => return Err(format!("{key} can't be {}", a_type(&other))),
     };
     Ok((field, value))
 }
