@@ -20,7 +20,6 @@ use streamfmt_plugin::table::{
     ABSENT, BODY, INVALID, LIMIT, LOG_ERROR, MINOR, OK, SfHost, SfItem, SfSink, SfStr, TITLE,
 };
 
-use super::RestOf;
 use super::pointer::{Scalar, find};
 use crate::plugin::library::text_of;
 
@@ -75,8 +74,9 @@ pub(super) struct CallFrame<'a> {
 /// An item as passed to plugins.
 struct FrameItem<'a> {
     item: &'a Item,
-    rest: &'a dyn Fn(RestOf) -> Verdict,
-    which: RestOf,
+    /// Returns the verdict of the layers below about the item or, given `true`, about its call.
+    below: &'a dyn Fn(bool) -> Verdict,
+    is_call: bool,
     json: OnceCell<Result<SfStr, i32>>,
     default: OnceCell<Result<SfStr, i32>>,
     /// The texts that were created for the plugin.
@@ -108,16 +108,17 @@ pub(super) fn logged<T>(run: impl FnOnce() -> T) -> (T, Logged) {
 }
 
 impl<'a> CallFrame<'a> {
-    /// A call about an item; `call` is the call that the item answers. `rest` returns the verdict of the layers below.
+    /// A call about an item; `call` is the call that the item answers. `below` returns the verdict of the layers below about the item or,
+    /// given `true`, about its call.
     pub(super) fn new(
         item: Option<&'a Item>,
         call: Option<&'a Item>,
-        rest: &'a dyn Fn(RestOf) -> Verdict,
+        below: &'a dyn Fn(bool) -> Verdict,
     ) -> Self {
-        let frame = |item, which| FrameItem {
+        let frame = |item, is_call| FrameItem {
             item,
-            rest,
-            which,
+            below,
+            is_call,
             json: OnceCell::new(),
             default: OnceCell::new(),
             kept: RefCell::default(),
@@ -125,8 +126,8 @@ impl<'a> CallFrame<'a> {
             call: Cell::new(std::ptr::null()),
         };
         Self {
-            item: item.map(|item| frame(item, RestOf::Item)),
-            call: call.map(|call| frame(call, RestOf::Call)),
+            item: item.map(|item| frame(item, false)),
+            call: call.map(|call| frame(call, true)),
             answer: RefCell::default(),
             parts: Cell::new(0),
             answered: Cell::new(0),
@@ -208,7 +209,7 @@ impl FrameItem<'_> {
 
     /// The view of the layers below as JSON.
     fn default(&self) -> Result<SfStr, i32> {
-        let Verdict::Show(view) = (self.rest)(self.which) else { return Err(ABSENT) };
+        let Verdict::Show(view) = (self.below)(self.is_call) else { return Err(ABSENT) };
         let json = ViewJson { mark: view.mark, title: &view.title, body: &view.body };
         self.keep(serde_json::to_string(&json).map_err(|_| INVALID)?)
     }
@@ -361,7 +362,7 @@ extern "C" fn sink_default(sink: *mut SfSink) -> i32 {
         let sink = unsafe { sink_at(sink) }?;
         sink.count(0)?;
         let item = sink.item.as_ref().ok_or(ABSENT)?;
-        let Verdict::Show(view) = (item.rest)(item.which) else { return Err(ABSENT) };
+        let Verdict::Show(view) = (item.below)(item.is_call) else { return Err(ABSENT) };
         sink.answer.replace(view);
         Ok(OK)
     })

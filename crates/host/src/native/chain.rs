@@ -11,7 +11,7 @@ use streamfmt_core::profile::Profile;
 use streamfmt_core::session::Session;
 use streamfmt_formatters::standard::Standard;
 
-use super::{NativeLayer, RestOf, layer};
+use super::{NativeLayer, layer};
 use crate::plugin::EnabledPlugin;
 use crate::plugin::journal::Journal;
 use crate::tools::formatter::RuleFormatter;
@@ -67,12 +67,11 @@ impl NativeChain {
     fn below(&self, request: FormatRequest<'_>, count: usize) -> Verdict {
         let plugins = self.plugins.all()[..count].iter().enumerate().rev();
         for (at, plugin) in plugins.filter(|(_, plugin)| plugin.is_for(request.item)) {
-            let rest = |rest| match (rest, request.call) {
-                (RestOf::Item, _) => self.below(request, at),
-                (RestOf::Call, Some(call)) => self.below(FormatRequest::alone(call, request.session), at),
-                (RestOf::Call, None) => Verdict::Pass,
+            let below = |of_call: bool| match request.call.filter(|_| of_call) {
+                Some(call) => self.below(FormatRequest::alone(call, request.session), at),
+                None => self.below(request, at),
             };
-            match plugin.format(request, &rest) {
+            match plugin.format(request, &below) {
                 Verdict::Pass => {}
                 verdict => return verdict,
             }

@@ -13,8 +13,8 @@ use streamfmt_core::profile::Selector;
 use streamfmt_core::session::Session;
 use streamfmt_plugin::table::{BEGIN, END, HIDE, PASS, SHOW, SfItem, SfPlugin, SfSink, SfStr};
 
+use super::NativeLayer;
 use super::call_frame::{CallFrame, HOST, Logged, logged};
-use super::{NativeLayer, RestOf};
 use crate::files::lock;
 use crate::plugin::journal::{BELOW, Journal, LEFT_OUT, OFF, Warning, short};
 use crate::plugin::library::{NativeCode, NativeTable};
@@ -122,12 +122,12 @@ impl NativeLayer for NativePlugin {
         self.state().failures >= MOST_FAILURES
     }
 
-    fn format(&self, request: FormatRequest<'_>, rest: &dyn Fn(RestOf) -> Verdict) -> Verdict {
+    fn format(&self, request: FormatRequest<'_>, below: &dyn Fn(bool) -> Verdict) -> Verdict {
         let item = request.item;
         if self.is_off() {
             return Verdict::Pass;
         }
-        let frame = CallFrame::new(Some(item), request.call, rest);
+        let frame = CallFrame::new(Some(item), request.call, below);
         let called = self.call(|functions, instance| {
             let format = functions.format?;
             // SAFETY: the instance is this plugin's and locked; item and sink live until the call returns.

@@ -33,16 +33,6 @@ pub(crate) use chain::NativePlugins;
 #[cfg(feature = "lua")]
 pub(crate) use layer::described;
 
-/// What a plugin can request from the layers below.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(not(all(feature = "native", unix)), expect(dead_code, reason = "nothing requests it"))]
-pub(crate) enum RestOf {
-    /// Their view of the item.
-    Item,
-    /// Their view of the call that the item answers.
-    Call,
-}
-
 /// A running native plugin.
 pub(crate) trait NativeLayer: Send + Sync {
     /// The layer that it belongs to.
@@ -65,8 +55,8 @@ pub(crate) trait NativeLayer: Send + Sync {
     /// Whether it was disabled after too many failures.
     fn is_off(&self) -> bool;
 
-    /// Formats an item. `rest` returns the verdict of the layers below.
-    fn format(&self, request: FormatRequest<'_>, rest: &dyn Fn(RestOf) -> Verdict) -> Verdict;
+    /// Formats an item. `below` returns the verdict of the layers below about it or, given `true`, about the call that it answers.
+    fn format(&self, request: FormatRequest<'_>, below: &dyn Fn(bool) -> Verdict) -> Verdict;
 
     /// Fails instead of being called, to test the fallback.
     fn fail_on_purpose(&self, request: FormatRequest<'_>);

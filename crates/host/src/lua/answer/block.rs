@@ -203,12 +203,6 @@ pub(crate) struct AnswerReader<'a> {
     pub(crate) own_roles: RefCell<Vec<String>>,
 }
 
-/// A part of an answer: a line, which may become the title, or a block.
-enum BlockPiece {
-    Line { mark: Mark, line: Line, is_title: bool },
-    Block(Block),
-}
-
 /// Whether two parts of a line need a blank between them: not if one has it, before closing or separating punctuation, or after
 /// an opening bracket.
 fn needs_blank(before: &str, next: &str) -> bool {
@@ -224,29 +218,23 @@ impl<'a> AnswerReader<'a> {
         Self { room, facts, label, compared, own_roles: RefCell::default() }
     }
 
-    /// Converts an answer to the view of an item.
+    /// Converts an answer to the view of an item. A header that comes first is its title or, for some kinds, any line.
     pub(crate) fn view(&self, answer: &Value, item: &Item) -> Result<View, AnswerFault> {
-        let mut pieces = self.pieces(answer)?.into_iter().peekable();
         let mut view = View { mark: usual_mark(item), ..View::default() };
-        let is_titled = matches!(
-            item.kind,
-            Kind::Call | Kind::Result | Kind::Plan | Kind::Notice | Kind::Outcome | Kind::Unknown
-        );
-        let first = pieces.next_if(|piece| match piece {
-            BlockPiece::Line { is_title, .. } => is_titled || *is_title,
-            BlockPiece::Block(_) => false,
-        });
-        if let Some(BlockPiece::Line { mark, line, is_title }) = first {
-            let mark = if is_title { mark } else { mark.or(view.mark) };
-            view = View { mark, ..view.retitled(line) };
-        }
-        view.body = blocks(pieces);
+        let is_titled = !matches!(item.kind, Kind::Prompt | Kind::Reply | Kind::Thinking | Kind::Record);
+        self.add(self.part(answer)?, &mut view, &mut Some(is_titled))?;
         Ok(view)
     }
 
     /// Converts an answer to blocks.
     pub(crate) fn body(&self, answer: &Value) -> Result<Vec<Block>, AnswerFault> {
-        Ok(blocks(self.pieces(answer)?))
+        self.blocks(self.part(answer)?)
+    }
+
+    fn blocks(&self, part: Part) -> Result<Vec<Block>, AnswerFault> {
+        let mut view = View::default();
+        self.add(part, &mut view, &mut None)?;
+        Ok(view.body)
     }
 
     /// Converts an answer to one line. The elements of a list are words, separated by blanks where [`needs_blank`] says so.
@@ -276,18 +264,12 @@ impl<'a> AnswerReader<'a> {
         Part::deserialize(self.room.answer(answer)).map_err(|wrong| wrong.to_string())
     }
 
-    fn pieces(&self, answer: &Value) -> Result<Vec<BlockPiece>, AnswerFault> {
-        let mut pieces = Vec::new();
-        self.add(self.part(answer)?, &mut pieces)?;
-        Ok(pieces)
-    }
-
-    /// Adds the pieces of a part.
-    fn add(&self, part: Part, out: &mut Vec<BlockPiece>) -> Result<(), AnswerFault> {
-        out.push(match part {
-            Part::Group(parts) => return parts.into_iter().try_for_each(|part| self.add(part, out)),
-            Part::Plain(text) => text_piece(None, text, Role::of("text")),
-            Part::Text { text, role } => text_piece(None, text, self.role(role, "text")?),
+    /// Adds a part to a view. `title` is set while nothing was added: whether any line becomes the title, and not only a header.
+    fn add(&self, part: Part, out: &mut View, title: &mut Option<bool>) -> Result<(), AnswerFault> {
+        match part {
+            Part::Group(parts) => return parts.into_iter().try_for_each(|part| self.add(part, out, title)),
+            Part::Plain(text) => push_text(None, text, Role::of("text"), out, title),
+            Part::Text { text, role } => push_text(None, text, self.role(role, "text")?, out, title),
             Part::Header { mark, call, line, arg } => {
                 let line =
                     line.map_or_else(|| Ok(Line::default()), |line| self.line_of(*line, "text".into()));
@@ -298,15 +280,32 @@ impl<'a> AnswerReader<'a> {
                     line.attach("text", Text::own(" "));
                 }
                 line.append(&arg);
-                BlockPiece::Line { mark, line, is_title: true }
+                if title.take().is_some() {
+                    *out = View { mark, ..std::mem::take(out).retitled(line) };
+                } else {
+                    push_line(None, line, out, title);
+                }
             }
-            Part::Note { level, text } => self.note(&level, *text)?,
+            Part::Note { level, text } => {
+                let (mark, role) = match level {
+                    NoteLevel::Info => ("notice", "notice"),
+                    NoteLevel::Warning => ("warning", "notice.warning"),
+                    NoteLevel::Error => ("error", "result.error"),
+                };
+                match *text {
+                    Part::Plain(text) => push_text(Some(mark), text, Role::of(role), out, title),
+                    text => push_line(Some(mark), self.line_of(text, role.into())?, out, title),
+                }
+            }
             Part::Line(_) | Part::Span { .. } | Part::Path { .. } | Part::Link { .. } => {
-                let line = self.spans(part, "text".into())?;
-                BlockPiece::Line { mark: None, line, is_title: false }
+                push_line(None, self.spans(part, "text".into())?, out, title);
             }
-            part => BlockPiece::Block(self.block(part)?),
-        });
+            part => {
+                let block = self.block(part)?;
+                title.take();
+                out.body.push(block);
+            }
+        }
         Ok(())
     }
 
@@ -348,26 +347,10 @@ impl<'a> AnswerReader<'a> {
             Part::Elided { lines, bytes } => Block::Elided { lines, bytes },
             Part::Details { summary, blocks } => {
                 let summary = self.line_of(*summary, "details.summary".into())?;
-                let mut inside = Vec::new();
-                blocks.map_or(Ok(()), |blocks| self.add(*blocks, &mut inside))?;
-                Block::Details { summary, body: self::blocks(inside) }
+                let body = blocks.map_or_else(|| Ok(Vec::new()), |blocks| self.blocks(*blocks))?;
+                Block::Details { summary, body }
             }
             _ => return Err("a table with a point is allowed in sf.list alone".to_owned()),
-        })
-    }
-
-    fn note(&self, level: &NoteLevel, text: Part) -> Result<BlockPiece, AnswerFault> {
-        let (mark, role) = match level {
-            NoteLevel::Info => ("notice", "notice"),
-            NoteLevel::Warning => ("warning", "notice.warning"),
-            NoteLevel::Error => ("error", "result.error"),
-        };
-        Ok(match text {
-            Part::Plain(text) => text_piece(Some(mark), text, Role::of(role)),
-            text => {
-                let line = self.line_of(text, role.into())?;
-                BlockPiece::Line { mark: Some(mark), line, is_title: false }
-            }
         })
     }
 
@@ -458,28 +441,25 @@ impl<'a> AnswerReader<'a> {
     }
 }
 
-/// Converts a text in place of a block: to a line, or to verbatim text if it is long.
-fn text_piece(mark: Mark, text: Text, role: Role) -> BlockPiece {
+/// Adds a text in place of a block: as a line, or as verbatim text if it is long.
+fn push_text(mark: Mark, text: Text, role: Role, out: &mut View, title: &mut Option<bool>) {
     if text.contains('\n') || text.len() > SHORT {
-        BlockPiece::Block(Block::text(role, text.trimmed_end()))
+        title.take();
+        out.body.push(Block::text(role, text.trimmed_end()));
     } else {
-        BlockPiece::Line { mark, line: Line::of(role, text), is_title: false }
+        push_line(mark, Line::of(role, text), out, title);
     }
 }
 
-/// Converts pieces to blocks; adjacent lines form one block.
-fn blocks(pieces: impl IntoIterator<Item = BlockPiece>) -> Vec<Block> {
-    let mut body: Vec<Block> = Vec::new();
-    for piece in pieces {
-        match piece {
-            BlockPiece::Block(block) => body.push(block),
-            BlockPiece::Line { line, .. } => match body.last_mut() {
-                Some(Block::Lines { lines }) => lines.push(line),
-                _ => body.push(Block::line(line)),
-            },
-        }
+/// Adds a line: as the title, or to the body, where adjacent lines form one block.
+fn push_line(mark: Mark, line: Line, out: &mut View, title: &mut Option<bool>) {
+    if title.take() == Some(true) {
+        *out = View { mark: mark.or(out.mark), ..std::mem::take(out).retitled(line) };
+    } else if let Some(Block::Lines { lines }) = out.body.last_mut() {
+        lines.push(line);
+    } else {
+        out.body.push(Block::line(line));
     }
-    body
 }
 
 /// Removes the final line feed, which ends the last line and doesn't begin another.

@@ -175,35 +175,35 @@ impl Registered {
 
     /// Everything registered, in this order: tools, views, events, dialects, writers, accumulators.
     pub(crate) fn hooks_of_all(&self) -> Vec<Hook> {
-        let place = |origin: Option<&Origin>| origin.map(|origin| (origin.file.clone(), origin.line));
-        let hook = |what: String, place| Hook { what, fields: Vec::new(), place };
-        let tools = self.rules.iter().map(|rule| {
-            let first = rule.overrides.first();
+        let registered = |what: String, origin: Option<&Origin>| {
+            let place = origin.map(|origin| (origin.file.clone(), origin.line));
+            Hook { what, fields: Vec::new(), place }
+        };
+        let defined = |what: String, function: Option<&Function>| {
+            let info = function.map(Function::info);
+            let place = info.and_then(|info| info.short_src.zip(info.line_defined));
+            let place = place.map(|(file, line)| (file.trim_start_matches('=').to_owned(), line));
+            Hook { what, fields: Vec::new(), place }
+        };
+        let mut hooks = Vec::new();
+        for rule in &self.rules {
             let has_field = |field: ToolField| rule.overrides.iter().any(|one| one.field == Some(field));
             let fields = ToolField::ALL.iter().filter(|field| has_field(**field)).map(|field| field.name());
-            let what = format!("tool {}", first.map_or("", |first| first.pattern.as_str()));
-            let place = first.and_then(|first| place(first.origin.as_ref()));
-            Hook { fields: fields.collect(), ..hook(what, place) }
-        });
+            let (pattern, origin) =
+                rule.overrides.first().map_or(("", None), |first| (&first.pattern, first.origin.as_ref()));
+            hooks.push(Hook { fields: fields.collect(), ..registered(format!("tool {pattern}"), origin) });
+        }
         let views = self.views.iter();
-        let views = views.map(|(of, view)| hook(format!("view {}", of.name()), place(view.origin.as_ref())));
-        let begin = |function: &Function| {
-            let info = function.info();
-            let file = info.short_src.map(|file| file.trim_start_matches('=').to_owned());
-            file.zip(info.line_defined)
-        };
+        hooks.extend(views.map(|(of, view)| registered(format!("view {}", of.name()), view.origin.as_ref())));
         let events = self.hooks.iter();
-        let events = events.map(|(event, function)| hook(format!("on {}", event.name()), begin(function)));
+        hooks.extend(events.map(|(on, function)| defined(format!("on {}", on.name()), Some(function))));
         let dialects = self.dialects.iter();
-        let dialects =
-            dialects.map(|dialect| hook(format!("dialect {}", dialect.name), begin(&dialect.parse)));
+        hooks.extend(dialects.map(|one| defined(format!("dialect {}", one.name), Some(&one.parse))));
         let writers = self.writers.iter();
-        let writers = writers
-            .map(|writer| hook(format!("writer {}", writer.known.name), writer.first().and_then(begin)));
+        hooks.extend(writers.map(|one| defined(format!("writer {}", one.known.name), one.first())));
         let accumulators = self.accumulators.iter();
-        let accumulators =
-            accumulators.map(|known| hook(format!("records {}", known.name), begin(&known.add)));
-        tools.chain(views).chain(events).chain(dialects).chain(writers).chain(accumulators).collect()
+        hooks.extend(accumulators.map(|one| defined(format!("records {}", one.name), Some(&one.add))));
+        hooks
     }
 
     /// Registers `sf.dialect`.

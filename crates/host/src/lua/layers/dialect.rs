@@ -64,10 +64,14 @@ struct ScriptedDialect {
 }
 
 impl ScriptedDialect {
-    fn fail(&self, function: &Function, error: &mlua::Error, doing: &str) {
-        if let Some(plugin) = self.plugins.get(self.layer) {
-            self.plugins.fail(plugin, function, error, doing, KEPT);
-        }
+    /// The result of a call, or `None` after a failure, which is reported.
+    fn unless_failed<T>(
+        &self,
+        function: &Function,
+        result: mlua::Result<T>,
+        doing: impl FnOnce() -> String,
+    ) -> Option<T> {
+        self.plugins.unless_failed(self.plugins.get(self.layer)?, function, result, doing, KEPT)
     }
 
     /// Parses a record. Returns `None` if the script returns nil or fails.
@@ -75,55 +79,43 @@ impl ScriptedDialect {
         let plugin = self.plugins.running(self.layer)?;
         let mut item = Item::new(format!("line-{}", input.line), Kind::Unknown, input.line);
         item.record = Some(input.record.clone());
-        let doing = || format!("reading line {}", input.line);
         self.plugins.current.read(&item, &self.session, || {
             let parse = &self.dialect.parse;
             let object = Handle::item().value(plugin.lua(), input.value);
             let answer = object.and_then(|object| plugin.call_hook(parse, (object, &plugin.context)));
-            let events = self.events(parse, answer, &mut Maker::new(input, &self.session), doing)?;
-            if events.is_empty() {
-                self.fail(parse, &CallError::misuse(NOTHING), &doing());
-                return None;
-            }
-            Some(events)
+            let events = answer.and_then(|answer| {
+                let events = self.events(answer, &mut Maker::new(input, &self.session))?;
+                let is_empty = events.as_ref().is_some_and(Vec::is_empty);
+                if is_empty { Err(CallError::misuse(NOTHING)) } else { Ok(events) }
+            });
+            self.unless_failed(parse, events, || format!("reading line {}", input.line))?
         })
     }
 
-    /// Converts an answer, either one item or a list of items, to events.
-    fn events(
-        &self,
-        function: &Function,
-        answer: mlua::Result<Value>,
-        maker: &mut Maker<'_>,
-        doing: impl Fn() -> String,
-    ) -> Option<Vec<Event>> {
+    /// Converts an answer, either one item or a list of items, to events. Returns `None` for nil.
+    fn events(&self, answer: Value, maker: &mut Maker<'_>) -> mlua::Result<Option<Vec<Event>>> {
         let mut out = Vec::new();
-        let made = match answer {
-            Ok(Value::Nil) => return None,
-            Ok(Value::Boolean(false)) => {
-                return Some(vec![Event::Bookkeeping(self.dialect.name.clone().into())]);
-            }
-            Ok(Value::Table(table)) if Maker::is_item(&table) => maker.make(&table, &mut out),
-            Ok(Value::Table(list)) => {
-                elements(&list, NO_ITEMS).map_err(|wrong| wrong.to_string()).and_then(|items| {
-                    if items.len() > MOST_ITEMS {
-                        return Err(format!("more than {MOST_ITEMS} items for one record"));
-                    }
-                    items.into_iter().try_for_each(|item| match item {
-                        Value::Table(table) if Maker::is_item(&table) => maker.make(&table, &mut out),
-                        Value::Boolean(false) => Ok(()),
-                        other => Err(format!("expected an item of sf.item, not {}", a_type(&other))),
-                    })
-                })
-            }
-            Ok(other) => Err(format!("expected an item of sf.item, not {}", a_type(&other))),
-            Err(error) => {
-                self.fail(function, &error, &doing());
-                return None;
-            }
+        let mut add = |item: Value| match item {
+            Value::Table(table) if Maker::is_item(&table) => maker.make(&table, &mut out),
+            Value::Boolean(false) => Ok(()),
+            other => Err(format!("expected an item of sf.item, not {}", a_type(&other))),
         };
-        made.map_err(|wrong| self.fail(function, &CallError::misuse(wrong), &doing())).ok()?;
-        Some(out)
+        let made = match answer {
+            Value::Nil => return Ok(None),
+            Value::Boolean(false) => {
+                return Ok(Some(vec![Event::Bookkeeping(self.dialect.name.clone().into())]));
+            }
+            Value::Table(list) if !Maker::is_item(&list) => match elements(&list, NO_ITEMS) {
+                Ok(items) if items.len() > MOST_ITEMS => {
+                    Err(format!("more than {MOST_ITEMS} items for one record"))
+                }
+                Ok(items) => items.into_iter().try_for_each(add),
+                Err(wrong) => Err(wrong.to_string()),
+            },
+            item => add(item),
+        };
+        made.map_err(CallError::misuse)?;
+        Ok(Some(out))
     }
 }
 
@@ -146,18 +138,14 @@ impl Decoder for ScriptedDialect {
             let sample = Handle::item().value(plugin.lua(), record.root()).ok()?;
             Some(plugin.call_hook(detect, (sample, &plugin.context)))
         });
-        let wrong = match answer {
-            Some(Ok(Value::Boolean(true))) => return 1.0,
-            Some(Ok(Value::Integer(number))) => return (number as f64).clamp(0.0, 1.0),
-            Some(Ok(Value::Number(number))) if number.is_finite() => return number.clamp(0.0, 1.0),
-            None | Some(Ok(Value::Nil | Value::Boolean(false))) => return 0.0,
-            Some(Ok(other)) => {
-                CallError::misuse(format!("expected a number from 0 to 1, not {}", a_type(&other)))
-            }
-            Some(Err(error)) => error,
-        };
-        self.fail(detect, &wrong, &format!("detecting {}", self.dialect.name));
-        0.0
+        let weight = answer.unwrap_or(Ok(Value::Nil)).and_then(|answer| match answer {
+            Value::Boolean(true) => Ok(1.0),
+            Value::Integer(number) => Ok((number as f64).clamp(0.0, 1.0)),
+            Value::Number(number) if number.is_finite() => Ok(number.clamp(0.0, 1.0)),
+            Value::Nil | Value::Boolean(false) => Ok(0.0),
+            other => Err(CallError::misuse(format!("expected a number from 0 to 1, not {}", a_type(&other)))),
+        });
+        self.unless_failed(detect, weight, || format!("detecting {}", self.dialect.name)).unwrap_or_default()
     }
 
     fn ends_with_outcome(&self) -> bool {
@@ -189,8 +177,8 @@ impl Decoder for ScriptedDialect {
         let input = Input { record, value, line: 0, parent: None, origin: None, shows_minor: true };
         self.plugins.current.note(&self.session);
         let answer = plugin.call_hook(finish, &plugin.context);
-        let mut maker = Maker::new(input, &self.session);
-        let events = self.events(finish, answer, &mut maker, || "ending the input".to_owned());
-        out.extend(events.unwrap_or_default());
+        let events = answer.and_then(|answer| self.events(answer, &mut Maker::new(input, &self.session)));
+        let events = self.unless_failed(finish, events, || "ending the input".to_owned());
+        out.extend(events.flatten().unwrap_or_default());
     }
 }

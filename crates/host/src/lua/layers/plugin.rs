@@ -15,7 +15,7 @@ use crate::lua::api::current::CurrentItem;
 use crate::lua::api::registered::Registered;
 use crate::lua::api::registry::{Registry, registry};
 use crate::lua::api::{self, item, spell};
-use crate::lua::vm::{self, CallError, HostValues, Vm};
+use crate::lua::vm::{self, CallError, Vm, VmLimits};
 use crate::plugin::OutputContext;
 use crate::plugin::journal::{Journal, LEFT_OUT, Warning};
 use crate::plugin::source::{PluginLayer, PluginSource};
@@ -66,8 +66,8 @@ impl LoadedPlugin {
                 printing.print(name.as_deref().unwrap_or(&fallback), text);
             }
         };
-        let values = HostValues { iterate: item::iterate, inspect: spell::inspected };
-        let made = Vm::new(values, log, |lua, globals| {
+        let limits = VmLimits::default();
+        let made = Vm::new(limits, item::iterate, spell::inspected, log, |lua, globals| {
             let registry = Registry::install(lua, current)?;
             let options = options(lua, pack)?;
             api::install(lua, globals, &registry, &options)?;

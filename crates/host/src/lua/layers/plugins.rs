@@ -275,6 +275,18 @@ impl Plugins {
         }
     }
 
+    /// The result of a call, or `None` after a failure, which is counted and reported.
+    pub(crate) fn unless_failed<T>(
+        &self,
+        plugin: &LoadedPlugin,
+        function: &Function,
+        result: mlua::Result<T>,
+        doing: impl FnOnce() -> String,
+        outcome: &'static str,
+    ) -> Option<T> {
+        result.map_err(|error| self.fail(plugin, function, &error, &doing(), outcome)).ok()
+    }
+
     /// Adds the pending notes below a view.
     pub(crate) fn with_notes(&self, mut view: View) -> View {
         let notes = self.take_notes();

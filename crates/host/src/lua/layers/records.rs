@@ -10,7 +10,7 @@
 
 use std::rc::Rc;
 
-use mlua::{Function, Value};
+use mlua::Value;
 use send_wrapper::SendWrapper;
 use streamfmt_core::entry::Line;
 use streamfmt_core::formatter::{Accumulator, FormatError, Verdict};
@@ -68,37 +68,9 @@ impl ScriptedRecords {
         let Some(begin) = &self.functions.begin else {
             return plugin.lua().create_table().map(Value::Table).ok();
         };
-        let answer = plugin.call_fold(begin, &plugin.context);
-        self.state_of(plugin, begin, answer, Some(NO_STATE), doing)
-    }
-
-    /// Checks the state that a function returned. `nil` and `false` mean no state, which is a failure if `none` has a message for
-    /// it.
-    fn state_of(
-        &self,
-        plugin: &LoadedPlugin,
-        function: &Function,
-        answer: mlua::Result<Value>,
-        none: Option<&str>,
-        doing: &str,
-    ) -> Option<Value> {
-        let wrong = match answer {
-            Ok(Value::Nil | Value::Boolean(false)) => CallError::misuse(none?),
-            Ok(
-                state @ (Value::Table(_)
-                | Value::String(_)
-                | Value::Integer(_)
-                | Value::Number(_)
-                | Value::Boolean(true)),
-            ) => return Some(state),
-            Ok(other) => CallError::misuse(format!(
-                "expected the state, which is a table, text or number, not {}",
-                a_type(&other)
-            )),
-            Err(error) => error,
-        };
-        self.plugins.fail(plugin, function, &wrong, doing, IN_TEXT);
-        None
+        let state = plugin.call_fold(begin, &plugin.context).and_then(state_of);
+        let state = state.and_then(|state| state.ok_or_else(|| CallError::misuse(NO_STATE)));
+        self.plugins.unless_failed(plugin, begin, state, || doing.to_owned(), IN_TEXT)
     }
 
     /// The state after adding a record. Returns `None` if the script rejects the record or fails.
@@ -109,8 +81,9 @@ impl ScriptedRecords {
             let state = self.current(plugin, &doing)?;
             let add = &self.functions.add;
             let record = Handle::item().value(plugin.lua(), record.root());
-            let answer = record.and_then(|record| plugin.call_fold(add, (state, record, &plugin.context)));
-            self.state_of(plugin, add, answer, None, &doing)
+            let added = record.and_then(|record| plugin.call_fold(add, (state, record, &plugin.context)));
+            let added = added.and_then(state_of);
+            self.plugins.unless_failed(plugin, add, added, || doing.clone(), IN_TEXT)?
         })
     }
 
@@ -121,25 +94,38 @@ impl ScriptedRecords {
         };
         let view = &self.functions.view;
         self.plugins.current.note(session);
-        let wrong = match plugin.call_fold(view, (state, &plugin.context)) {
-            Ok(Value::Nil) => return Verdict::Pass,
-            Ok(Value::Boolean(false)) => return Verdict::Hide,
-            Ok(value) => {
-                let label = Line::default;
-                let reader = AnswerReader::new(plugin.lua(), session.facts(), &label);
-                let answer = reader.view(&value, &Item::new("records", Kind::Record, 0));
+        let verdict = plugin.call_fold(view, (state, &plugin.context)).and_then(|value| match value {
+            Value::Nil => Ok(Verdict::Pass),
+            Value::Boolean(false) => Ok(Verdict::Hide),
+            value => {
+                let reader = AnswerReader::new(plugin.lua(), session.facts(), &Line::default);
+                let shown = reader.view(&value, &Item::new("records", Kind::Record, 0));
                 self.plugins.check_roles(plugin, view, &reader.own_roles.take());
-                match answer {
-                    Ok(view) if !view.is_blank() => return Verdict::Show(self.plugins.with_notes(view)),
-                    Ok(_) => CallError::misuse(NOTHING),
-                    Err(wrong) => CallError::misuse(wrong),
+                match shown.map_err(CallError::misuse)? {
+                    shown if shown.is_blank() => Err(CallError::misuse(NOTHING)),
+                    shown => Ok(Verdict::Show(self.plugins.with_notes(shown))),
                 }
             }
-            Err(error) => error,
-        };
-        let doing = format!("viewing the records of {}", self.functions.name);
-        self.plugins.fail(plugin, view, &wrong, &doing, AS_THEY_ARE);
-        Verdict::Pass
+        });
+        let doing = || format!("viewing the records of {}", self.functions.name);
+        let verdict = self.plugins.unless_failed(plugin, view, verdict, doing, AS_THEY_ARE);
+        verdict.unwrap_or(Verdict::Pass)
+    }
+}
+
+/// Checks the state that a function returned. `nil` and `false` mean no state.
+fn state_of(value: Value) -> mlua::Result<Option<Value>> {
+    match value {
+        Value::Nil | Value::Boolean(false) => Ok(None),
+        Value::Table(_) | Value::String(_) | Value::Integer(_) | Value::Number(_) | Value::Boolean(_) => {
+            Ok(Some(value))
+        }
+        other => {
+            let other = a_type(&other);
+            Err(CallError::misuse(format!(
+                "expected the state, which is a table, text or number, not {other}"
+            )))
+        }
     }
 }
 
@@ -164,14 +150,8 @@ impl Accumulator for ScriptedAccumulator {
         let (Some(plugin), Some(state)) = (records.plugins.running(records.layer), &records.state) else {
             return Ok(None);
         };
-        match to_json(state) {
-            Ok(json) => Ok(Some(json)),
-            Err(wrong) => {
-                let doing = format!("writing the state of {} as JSON", records.functions.name);
-                let wrong = CallError::misuse(wrong);
-                records.plugins.fail(plugin, &records.functions.add, &wrong, &doing, NO_JSON);
-                Ok(None)
-            }
-        }
+        let json = to_json(state).map_err(CallError::misuse);
+        let doing = || format!("writing the state of {} as JSON", records.functions.name);
+        Ok(records.plugins.unless_failed(plugin, &records.functions.add, json, doing, NO_JSON))
     }
 }

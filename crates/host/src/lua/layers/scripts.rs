@@ -31,7 +31,6 @@ use crate::lua::api::current::Handle;
 use crate::lua::api::item::close;
 use crate::lua::api::registered::{HookEvent, ScriptOverride, Viewed};
 use crate::lua::vm::CallError;
-use crate::native::RestOf;
 use crate::plugin::journal::BELOW;
 use crate::tools::field::{FieldValue, ToolField};
 use crate::tools::overrides::{FieldOverrides, LayerId, Overrides, SHORT, text_view};
@@ -252,13 +251,8 @@ impl Scripts {
         below: &dyn Fn(bool) -> Verdict,
     ) -> Verdict {
         let Some(native) = self.plugins.native(layer) else { return Verdict::Pass };
-        let rest = |rest| match rest {
-            RestOf::Item => below(false),
-            RestOf::Call if request.call.is_some() => below(true),
-            RestOf::Call => Verdict::Pass,
-        };
         match self.plugins.counter().next(false) {
-            None => return native.format(request, &rest),
+            None => return native.format(request, below),
             Some(Err(_)) => native.fail_on_purpose(request),
             Some(Ok(_)) => {}
         }
@@ -375,7 +369,8 @@ impl StreamFormatter for Scripts {
             }
             let hooks = || {
                 for function in functions {
-                    blocks.extend(self.hook(plugin, function, event, moment, session));
+                    let item = if let Observation::Complete(item) = moment { Some(item) } else { None };
+                    blocks.extend(self.hook(plugin, function, event, item, session));
                 }
             };
             if let Observation::Complete(item) = moment {
@@ -416,7 +411,7 @@ impl PluginFormatter for Scripts {
             } else {
                 // What it shows at the beginning was already shown.
                 for function in plugin.registered().hooks(HookEvent::Start) {
-                    self.hook(plugin, function, HookEvent::Start, Observation::Begin, session);
+                    self.hook(plugin, function, HookEvent::Start, None, session);
                 }
             }
         }
@@ -438,19 +433,15 @@ impl Scripts {
         plugin: &LoadedPlugin,
         function: &Function,
         event: HookEvent,
-        moment: Observation<'_>,
+        item: Option<&Item>,
         session: &Session,
     ) -> Vec<Block> {
         let nothing = Item::new("session", Kind::Notice, 0);
-        let item = match moment {
-            Observation::Complete(item) => item,
-            _ => &nothing,
-        };
-        let request = FormatRequest::alone(item, session);
+        let request = FormatRequest::alone(item.unwrap_or(&nothing), session);
         let context = &plugin.context;
-        let answer = match moment {
-            Observation::Complete(_) => plugin.call_hook(function, (Handle::item(), context)),
-            _ => event_table(plugin.lua(), event)
+        let answer = match item {
+            Some(_) => plugin.call_hook(function, (Handle::item(), context)),
+            None => event_table(plugin.lua(), event)
                 .and_then(|event| plugin.call_hook(function, (event, context))),
         };
         let used = self.used(request, &[], plugin, function, answer, |reader, value| {

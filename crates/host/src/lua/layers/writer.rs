@@ -184,18 +184,16 @@ impl WriterState {
         let w = self.handle.get().filter(|_| part != "span");
         let answer = plugin.call(function, (argument, w));
         self.active.borrow_mut().pop();
-        let wrong = match answer {
-            Ok(Value::Nil) => return None,
-            Ok(Value::Boolean(false)) => return Some(Text::EMPTY),
-            Ok(Value::String(text)) if part == "entry" && string(&text).trim().is_empty() => {
-                CallError::misuse(EMPTY)
-            }
-            Ok(Value::String(text)) => return Some(Text::clean_owned(string(&text))),
-            Ok(other) => CallError::misuse(format!("expected a text, not {}", a_type(&other))),
-            Err(error) => error,
-        };
-        self.plugins.fail(plugin, function, &wrong, &format!("writing a part ({part})"), BY_BASE);
-        None
+        let text = answer.and_then(|answer| match answer {
+            Value::Nil => Ok(None),
+            Value::Boolean(false) => Ok(Some(Text::EMPTY)),
+            Value::String(text) => match string(&text) {
+                text if part == "entry" && text.trim().is_empty() => Err(CallError::misuse(EMPTY)),
+                text => Ok(Some(Text::clean_owned(text))),
+            },
+            other => Err(CallError::misuse(format!("expected a text, not {}", a_type(&other)))),
+        });
+        self.plugins.unless_failed(plugin, function, text, || format!("writing a part ({part})"), BY_BASE)?
     }
 
     /// Writes a part, which `table` converts for the script. Returns `None` if the part is left to the base.

@@ -31,7 +31,7 @@ pub(crate) const TIME: Duration = Duration::from_millis(250);
 
 /// The limits of one run of a script.
 #[derive(Clone, Copy)]
-struct VmLimits {
+pub(crate) struct VmLimits {
     fuel: u64,
     time: Duration,
     memory: usize,
@@ -171,15 +171,6 @@ fn computed() -> Option<Duration> {
     None
 }
 
-/// What a VM needs to know about values of the host, which it doesn't define.
-#[derive(Clone, Copy)]
-pub(crate) struct HostValues {
-    /// Creates the function behind `pairs` and `ipairs` for such values.
-    pub(crate) iterate: fn(&Lua) -> mlua::Result<Function>,
-    /// Describes any value in one line.
-    pub(crate) inspect: fn(&Value) -> String,
-}
-
 /// A VM that contains only what a formatter may use.
 pub(crate) struct Vm {
     lua: Lua,
@@ -191,20 +182,13 @@ pub(crate) struct Vm {
 }
 
 impl Vm {
-    /// Creates a VM. `log` receives what scripts print. `open` may add globals before the sandbox is closed; its result is
-    /// returned along with the VM.
+    /// Creates a VM. For values of the host, `iterate` creates the function behind `pairs`; `inspect` describes any value in one line.
+    /// `log` receives what scripts print. `open` may add globals before the sandbox is closed; its result is returned along with the
+    /// VM.
     pub(crate) fn new<T>(
-        values: HostValues,
-        log: impl Fn(&Lua, &[u8]) + 'static,
-        open: impl FnOnce(&Lua, &Table) -> mlua::Result<T>,
-    ) -> mlua::Result<(Self, T)> {
-        Self::within(VmLimits::default(), values, log, open)
-    }
-
-    /// The same with other limits.
-    fn within<T>(
         limits: VmLimits,
-        values: HostValues,
+        iterate: fn(&Lua) -> mlua::Result<Function>,
+        inspect: fn(&Value) -> String,
         log: impl Fn(&Lua, &[u8]) + 'static,
         open: impl FnOnce(&Lua, &Table) -> mlua::Result<T>,
     ) -> mlua::Result<(Self, T)> {
@@ -220,25 +204,26 @@ impl Vm {
         let last = Rc::clone(&raised);
         let describe = lua.create_function(move |_, table: Table| {
             let address = table.to_pointer() as usize;
-            *last.borrow_mut() = Some((address, (values.inspect)(&Value::Table(table))));
+            *last.borrow_mut() = Some((address, inspect(&Value::Table(table))));
             Ok(())
         })?;
         let natives = (
             lua.create_function(find_plain)?,
             lua.create_function(split_plain)?,
             log,
-            (values.iterate)(&lua)?,
+            iterate(&lua)?,
             describe,
         );
         PRELUDE.load(&lua)?.call::<()>(natives)?;
         let opened = open(&lua, &lua.globals())?;
         lua.sandbox(true)?;
         let ticking = Rc::clone(&guard);
-        lua.set_interrupt(
-            move |lua| {
-                if ticking.step() { Err(stopped(lua, &ticking)) } else { Ok(VmState::Continue) }
-            },
-        );
+        lua.set_interrupt(move |lua| {
+            if ticking.step() {
+                return Err(stopped(lua, &ticking));
+            }
+            Ok(VmState::Continue)
+        });
         lua.set_app_data(Rc::clone(&guard));
         let memory = lua.used_memory() + limits.memory;
         Ok((Self { lua, guard, raised, memory }, opened))
@@ -449,8 +434,7 @@ mod tests {
 
     fn vm(limits: VmLimits) -> Vm {
         let iterate = |lua: &Lua| lua.create_function(|_, ()| Ok(()));
-        let values = HostValues { iterate, inspect: |_| String::new() };
-        Vm::within(limits, values, |_, _| {}, |_, _| Ok(())).unwrap().0
+        Vm::new(limits, iterate, |_| String::new(), |_, _| {}, |_, _| Ok(())).unwrap().0
     }
 
     /// The message about the limit that stopped a run.
