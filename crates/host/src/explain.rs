@@ -277,7 +277,7 @@ fn candidates(all: &[ScriptOverride], field: Option<ToolField>, plugins: &Plugin
         };
         is_answered |= is_sure;
         let (native, plugin) = (plugins.native(one.layer), plugins.get(one.layer));
-        let layer = plugin.map(LoadedPlugin::layer).or_else(|| native.map(NativeLayer::layer));
+        let layer = plugin.map(|plugin| plugin.layer).or_else(|| native.map(NativeLayer::layer));
         let origin = one.origin.as_ref();
         candidates.push(Candidate {
             turn,
@@ -295,19 +295,19 @@ fn candidates(all: &[ScriptOverride], field: Option<ToolField>, plugins: &Plugin
 
 /// The path of a plugin's or a settings file, for opening it in an editor.
 fn file_of(plugin: Option<&LoadedPlugin>, file: &str) -> String {
-    plugin.and_then(|plugin| plugin.path_of(file)).unwrap_or_else(|| file.to_owned())
+    plugin.and_then(|plugin| plugin.pack.path_of(file)).unwrap_or_else(|| file.to_owned())
 }
 
 fn listeners(about: &Question, plugins: &Plugins) -> Vec<Listener> {
     let mut listeners = Vec::new();
-    for plugin in plugins.all().iter().rev() {
-        for hook in plugin.registered().hooks_of_all() {
+    for plugin in plugins.all.iter().rev() {
+        for hook in plugin.registered.hooks_of_all() {
             let kind = about.kinds().into_iter().find(|kind| hook.what == format!("on {}", kind.name()));
             let Some(kind) = kind else { continue };
             let (file, line) = hook.place.unzip();
             listeners.push(Listener {
                 kind: kind.name(),
-                layer: plugin.layer().name(),
+                layer: plugin.layer.name(),
                 plugin: plugin.name(),
                 file: file.map(|file| file_of(Some(plugin), &file)),
                 line,

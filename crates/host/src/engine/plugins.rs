@@ -36,7 +36,7 @@ impl Plugins {
     ) -> Option<Box<dyn Formatter>> {
         // Scripts need this thread; native plugins don't. Only the formatter for scripts counts calls.
         if self.are_native_alone() && !counts_calls {
-            return self.natives().formatter(rules, profile);
+            return self.native.formatter(rules, profile);
         }
         Some(Box::new(Scripts::new(self, profile)?))
     }

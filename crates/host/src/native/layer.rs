@@ -6,7 +6,7 @@ use std::ffi::c_void;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use serde_json::{Map, Value};
-use streamfmt_core::entry::{Block, Line};
+use streamfmt_core::entry::{Block, Line, View};
 use streamfmt_core::formatter::{FormatError, Observation, Verdict};
 use streamfmt_core::item::Item;
 use streamfmt_core::profile::Selector;
@@ -16,15 +16,13 @@ use streamfmt_plugin::table::{BEGIN, END, HIDE, PASS, SHOW, SfItem, SfPlugin, Sf
 use super::NativeLayer;
 use super::call_frame::{CallFrame, HOST, Logged, logged};
 use crate::files::lock;
-use crate::plugin::journal::{BELOW, Journal, LEFT_OUT, OFF, Warning, short};
+use crate::plugin::journal::{BELOW, Journal, LEFT_OUT, OFF, PendingFailures, Warning, short};
 use crate::plugin::library::{NativeCode, NativeTable};
 use crate::plugin::source::{PluginLayer, PluginSource};
 use crate::tools::request::FormatRequest;
 
 /// Failures after which a plugin is disabled for the rest of the run.
 const MOST_FAILURES: u32 = 20;
-/// Most failures that are kept until they are taken.
-const MOST_KEPT: usize = 64;
 
 /// A native plugin whose library is loaded.
 struct NativePlugin {
@@ -40,8 +38,7 @@ struct NativePlugin {
 #[derive(Default)]
 struct LayerState {
     failures: u32,
-    errors: Vec<FormatError>,
-    notes: Vec<Line>,
+    pending: PendingFailures,
 }
 
 /// An instance of a plugin, for one output of one session.
@@ -128,20 +125,17 @@ impl NativeLayer for NativePlugin {
             return Verdict::Pass;
         }
         let frame = CallFrame::new(Some(item), request.call, below);
-        let called = self.call(|functions, instance| {
-            let format = functions.format?;
+        let answer = self.ask(frame, |functions, instance, item, sink| {
             // SAFETY: the instance is this plugin's and locked; item and sink live until the call returns.
-            Some(frame.enter(|item, sink| unsafe { format(instance, item, sink) }))
+            functions.format.map(|format| unsafe { format(instance, item, sink) })
         });
-        match called.and_then(|(code, reason)| view(item, code, reason, frame)) {
-            Ok(verdict) => verdict,
+        answer.and_then(|(code, view)| verdict(item, code, view)).unwrap_or_else(|why| {
             // An error for an incomplete item may not occur for the complete one.
-            Err(_) if request.is_open() => Verdict::Pass,
-            Err(why) => {
+            if !request.is_open() {
                 self.fail(&request.doing(), why);
-                Verdict::Pass
             }
-        }
+            Verdict::Pass
+        })
     }
 
     fn fail_on_purpose(&self, request: FormatRequest<'_>) {
@@ -157,11 +151,11 @@ impl NativeLayer for NativePlugin {
     }
 
     fn take_notes(&self) -> Vec<Line> {
-        std::mem::take(&mut self.state().notes)
+        std::mem::take(&mut self.state().pending.notes)
     }
 
     fn take_failures(&self) -> Vec<FormatError> {
-        std::mem::take(&mut self.state().errors)
+        std::mem::take(&mut self.state().pending.errors)
     }
 }
 
@@ -170,18 +164,26 @@ impl NativePlugin {
         lock(&self.state)
     }
 
-    /// Calls one of its functions. Returns the code and the last reason that it logged; the error is why it can't be called.
-    fn call(
+    /// Calls one of its functions with the item and the sink of `frame`. Returns the code and the answer; the error is why they can't
+    /// be used.
+    fn ask(
         &self,
-        function: impl FnOnce(&SfPlugin, *mut c_void) -> Option<i32>,
-    ) -> Result<(i32, Option<String>), String> {
+        frame: CallFrame<'_>,
+        function: impl FnOnce(&SfPlugin, *mut c_void, *const SfItem, *mut SfSink) -> Option<i32>,
+    ) -> Result<(i32, View), String> {
         // The layers below never call it again, unless the plugin calls itself on another thread.
         let Ok(instance) = self.instance.try_lock() else {
             return Err("it is called while it is still being asked".to_owned());
         };
-        let (code, log) = logged(|| function(&instance.functions, instance.address));
+        let call = |item, sink| function(&instance.functions, instance.address, item, sink);
+        let (code, log) = logged(|| frame.enter(call));
         let code = code.unwrap_or(PASS);
-        Ok((code, self.take_log(log, code < 0)))
+        let reason = self.take_log(log, code < 0);
+        let view = frame.into_answer()?;
+        if code < 0 {
+            return Err(reason.unwrap_or_else(|| format!("it returned the error code {code}")));
+        }
+        Ok((code, view))
     }
 
     /// Prints the logged lines. If the call failed, the last reason is returned instead of printed.
@@ -230,15 +232,8 @@ impl NativePlugin {
             return Vec::new();
         }
         let frame = CallFrame::new(item, call, &|_| Verdict::Pass);
-        let called = self
-            .call(|functions, instance| frame.enter(|item, sink| function(functions, instance, item, sink)));
-        let answer = called.and_then(|(code, reason)| match (code, frame.into_answer()) {
-            (_, Err(why)) => Err(why),
-            (code, _) if code < 0 => Err(reason.unwrap_or_else(|| describe_code(code))),
-            (_, Ok(view)) => Ok(view),
-        });
-        match answer {
-            Ok(mut view) if !view.is_blank() => {
+        match self.ask(frame, function) {
+            Ok((_, mut view)) if !view.is_blank() => {
                 if !view.title.is_empty() {
                     view.body.insert(0, Block::line(view.title));
                 }
@@ -257,16 +252,9 @@ impl NativePlugin {
         let name = &self.table.name;
         let mut state = self.state();
         state.failures += 1;
-        if state.errors.len() < MOST_KEPT {
-            let message = format!("{name}: {}", short(&why));
-            state.errors.push(FormatError { message });
-        }
-        let note = format!("{name} failed: {}", short(&why));
+        let shown = short(&why);
         let warning = Warning::new(name, format!("failed while {doing}"), why, BELOW);
-        let is_first = self.journal.fail(warning, self.journal.is_inline);
-        if is_first && self.journal.is_inline {
-            state.notes.push(Line::of("notice.warning", note));
-        }
+        state.pending.fail(&self.journal, warning, &shown);
         if state.failures == MOST_FAILURES {
             let off = Warning::new(name, "failed while it ran", "it failed too often", OFF);
             self.journal.fail(off, false);
@@ -295,8 +283,7 @@ pub(crate) fn described(pack: &PluginSource) -> Result<(String, Option<String>, 
 }
 
 /// Interprets a return code and an answer.
-fn view(item: &Item, code: i32, reason: Option<String>, frame: CallFrame<'_>) -> Result<Verdict, String> {
-    let view = frame.into_answer()?;
+fn verdict(item: &Item, code: i32, view: View) -> Result<Verdict, String> {
     match code {
         PASS => Ok(Verdict::Pass),
         HIDE => Ok(Verdict::Hide),
@@ -306,15 +293,7 @@ fn view(item: &Item, code: i32, reason: Option<String>, frame: CallFrame<'_>) ->
         }
         SHOW if view.is_empty() => Ok(Verdict::Pass),
         SHOW => Ok(Verdict::Show(view)),
-        code => Err(reason.unwrap_or_else(|| describe_code(code))),
-    }
-}
-
-fn describe_code(code: i32) -> String {
-    if code < 0 {
-        format!("it returned the error code {code}")
-    } else {
-        format!("it returned {code}, which means nothing")
+        code => Err(format!("it returned {code}, which means nothing")),
     }
 }
 

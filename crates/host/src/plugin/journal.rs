@@ -5,6 +5,8 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use streamfmt_core::entry::Line;
+use streamfmt_core::formatter::FormatError;
 use streamfmt_core::item::Id;
 use streamfmt_core::text::clean;
 
@@ -13,6 +15,8 @@ use crate::problem::{FilePosition, Problem, ProblemKind, one_line};
 
 /// Most distinct failures that are remembered, so that each is reported once.
 const MOST_KNOWN: usize = 1_000;
+/// Most failures that are kept until they are taken, so that an endless stream doesn't collect them without limit.
+const MOST_KEPT: usize = 64;
 /// Most lines that plugins may print in one run.
 pub(crate) const MOST_PRINTED: usize = 1_000;
 /// Longest message, in characters.
@@ -313,6 +317,33 @@ impl Journal {
 
     fn inner(&self) -> MutexGuard<'_, JournalState> {
         lock(&self.inner)
+    }
+}
+
+/// The failures of plugins in one output that weren't taken yet, and the notes about them for its next view.
+#[derive(Default)]
+pub(crate) struct PendingFailures {
+    pub(crate) errors: Vec<FormatError>,
+    pub(crate) notes: Vec<Line>,
+}
+
+impl PendingFailures {
+    /// Keeps a failure until it is taken.
+    pub(crate) fn keep(&mut self, warning: &Warning) {
+        let place = warning.place.as_ref();
+        let place = place.map_or(warning.plugin.clone(), |(file, line, _)| format!("{file}:{line}"));
+        if self.errors.len() < MOST_KEPT {
+            self.errors.push(FormatError { message: format!("{place}: {}", short(&warning.message)) });
+        }
+    }
+
+    /// Keeps a failed call, and reports it if it is new: in the journal, or as a note with the message `shown`.
+    pub(crate) fn fail(&mut self, journal: &Journal, warning: Warning, shown: &str) {
+        self.keep(&warning);
+        let note = format!("{} failed: {shown}", warning.plugin);
+        if journal.fail(warning, journal.is_inline) && journal.is_inline {
+            self.notes.push(Line::of("notice.warning", note));
+        }
     }
 }
 

@@ -58,6 +58,18 @@ pub(crate) struct Override<F> {
     pub(crate) origin: Option<Origin>,
 }
 
+impl<F> Override<F> {
+    /// One of the profile, or of a layer that is set later.
+    pub(crate) fn new(
+        field: Option<ToolField>,
+        value: FieldValue<F>,
+        pattern: &str,
+        origin: Option<Origin>,
+    ) -> Self {
+        Self { layer: LayerId::Profile, field, value, pattern: pattern.to_owned(), origin }
+    }
+}
+
 /// The overrides that apply to a tool, in order of precedence. The layers come from the top down.
 pub(crate) fn overrides_of<'r, F: Clone + 'r>(
     layers: impl IntoIterator<Item = (LayerId, &'r [Rule<F>])>,

@@ -4,7 +4,7 @@ use streamfmt_core::item::Action;
 use streamfmt_core::profile::glob;
 
 use super::field::FieldValue;
-use super::overrides::{LayerId, Override};
+use super::overrides::Override;
 use super::rule::ToolRule;
 use crate::problem::suggestion;
 
@@ -63,13 +63,8 @@ impl<F> Rule<F> {
     /// Reads a rule of a profile. Returns `None` if the pattern is invalid; invalid values are ignored.
     pub(crate) fn read(rule: &ToolRule) -> Option<Self> {
         let overrides = rule.fields.iter().filter_map(|(field, value)| {
-            Some(Override {
-                layer: LayerId::Profile,
-                field: Some(*field),
-                value: FieldValue::parse(*field, &value.value).ok()?,
-                pattern: rule.pattern.clone(),
-                origin: Some(value.origin.clone()),
-            })
+            let parsed = FieldValue::parse(*field, &value.value).ok()?;
+            Some(Override::new(Some(*field), parsed, &rule.pattern, Some(value.origin.clone())))
         });
         Some(Self { pattern: Pattern::parse(&rule.pattern).ok()?, overrides: overrides.collect() })
     }

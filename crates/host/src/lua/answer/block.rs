@@ -21,9 +21,6 @@ const MOST_COMPARED: usize = 20_000;
 /// Most cells of one row.
 const MOST_CELLS: usize = 1_000;
 
-/// Why an answer is invalid.
-pub(crate) type AnswerFault = String;
-
 /// An answer of a script: a text, a list of parts, or a table with a type.
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -219,7 +216,7 @@ impl<'a> AnswerReader<'a> {
     }
 
     /// Converts an answer to the view of an item. A header that comes first is its title or, for some kinds, any line.
-    pub(crate) fn view(&self, answer: &Value, item: &Item) -> Result<View, AnswerFault> {
+    pub(crate) fn view(&self, answer: &Value, item: &Item) -> Result<View, String> {
         let mut view = View { mark: usual_mark(item), ..View::default() };
         let is_titled = !matches!(item.kind, Kind::Prompt | Kind::Reply | Kind::Thinking | Kind::Record);
         self.add(self.part(answer)?, &mut view, &mut Some(is_titled))?;
@@ -227,22 +224,22 @@ impl<'a> AnswerReader<'a> {
     }
 
     /// Converts an answer to blocks.
-    pub(crate) fn body(&self, answer: &Value) -> Result<Vec<Block>, AnswerFault> {
+    pub(crate) fn body(&self, answer: &Value) -> Result<Vec<Block>, String> {
         self.blocks(self.part(answer)?)
     }
 
-    fn blocks(&self, part: Part) -> Result<Vec<Block>, AnswerFault> {
+    fn blocks(&self, part: Part) -> Result<Vec<Block>, String> {
         let mut view = View::default();
         self.add(part, &mut view, &mut None)?;
         Ok(view.body)
     }
 
     /// Converts an answer to one line. The elements of a list are words, separated by blanks where [`needs_blank`] says so.
-    pub(crate) fn line(&self, answer: &Value, role: Role) -> Result<Line, AnswerFault> {
+    pub(crate) fn line(&self, answer: &Value, role: Role) -> Result<Line, String> {
         self.line_of(self.part(answer)?, role)
     }
 
-    fn line_of(&self, part: Part, role: Role) -> Result<Line, AnswerFault> {
+    fn line_of(&self, part: Part, role: Role) -> Result<Line, String> {
         let words = match part {
             Part::Group(words) => words,
             part => return self.spans(part, role),
@@ -260,12 +257,12 @@ impl<'a> AnswerReader<'a> {
         Ok(line)
     }
 
-    fn part(&self, answer: &Value) -> Result<Part, AnswerFault> {
+    fn part(&self, answer: &Value) -> Result<Part, String> {
         Part::deserialize(self.room.answer(answer)).map_err(|wrong| wrong.to_string())
     }
 
     /// Adds a part to a view. `title` is set while nothing was added: whether any line becomes the title, and not only a header.
-    fn add(&self, part: Part, out: &mut View, title: &mut Option<bool>) -> Result<(), AnswerFault> {
+    fn add(&self, part: Part, out: &mut View, title: &mut Option<bool>) -> Result<(), String> {
         match part {
             Part::Group(parts) => return parts.into_iter().try_for_each(|part| self.add(part, out, title)),
             Part::Plain(text) => push_text(None, text, Role::of("text"), out, title),
@@ -310,7 +307,7 @@ impl<'a> AnswerReader<'a> {
     }
 
     /// Converts a part that is a block.
-    fn block(&self, part: Part) -> Result<Block, AnswerFault> {
+    fn block(&self, part: Part) -> Result<Block, String> {
         Ok(match part {
             Part::Prose { text, role } => Block::Prose { text, role: self.role(role, "reply")? },
             Part::Heading { text, level } => {
@@ -355,7 +352,7 @@ impl<'a> AnswerReader<'a> {
     }
 
     /// Converts a part of a line to spans.
-    fn spans(&self, part: Part, role: Role) -> Result<Line, AnswerFault> {
+    fn spans(&self, part: Part, role: Role) -> Result<Line, String> {
         let mut line = Line::default();
         match part {
             Part::Line(parts) => parts.into_iter().try_for_each(|part| self.span(part, role, &mut line))?,
@@ -364,7 +361,7 @@ impl<'a> AnswerReader<'a> {
         Ok(line)
     }
 
-    fn span(&self, part: Part, role: Role, line: &mut Line) -> Result<(), AnswerFault> {
+    fn span(&self, part: Part, role: Role, line: &mut Line) -> Result<(), String> {
         match part {
             Part::Plain(text) => line.attach(role, text),
             Part::Text { text, role: own } | Part::Span { text, role: own } => {
@@ -381,7 +378,7 @@ impl<'a> AnswerReader<'a> {
         Ok(())
     }
 
-    fn cells(&self, row: Row, role: &'static str) -> Result<Vec<Line>, AnswerFault> {
+    fn cells(&self, row: Row, role: &'static str) -> Result<Vec<Line>, String> {
         let mut cells = Vec::with_capacity(row.len());
         for (place, cell) in row {
             let Some(cell) = cell else { continue };
@@ -396,7 +393,7 @@ impl<'a> AnswerReader<'a> {
         Ok(cells)
     }
 
-    fn pairs(&self, pairs: KvPairs) -> Result<Block, AnswerFault> {
+    fn pairs(&self, pairs: KvPairs) -> Result<Block, String> {
         let pairs = match pairs {
             KvPairs::List(pairs) => pairs,
             KvPairs::Keyed(pairs) => {
@@ -409,10 +406,10 @@ impl<'a> AnswerReader<'a> {
             line.append(&self.line_of(value, "text".into())?);
             Ok(line)
         });
-        Ok(Block::Lines { lines: lines.collect::<Result<_, AnswerFault>>()? })
+        Ok(Block::Lines { lines: lines.collect::<Result<_, String>>()? })
     }
 
-    fn item(&self, item: Part) -> Result<ListItem, AnswerFault> {
+    fn item(&self, item: Part) -> Result<ListItem, String> {
         let (point, text) = match item {
             Part::Point { point, text } => (point, *text),
             text => (Point::Plain, text),
@@ -421,7 +418,7 @@ impl<'a> AnswerReader<'a> {
     }
 
     /// Compares two texts.
-    fn compared(&self, old: &str, new: &str, context: Option<usize>) -> Result<Vec<Hunk>, AnswerFault> {
+    fn compared(&self, old: &str, new: &str, context: Option<usize>) -> Result<Vec<Hunk>, String> {
         let lines = [old, new].map(|text| memchr::memchr_iter(b'\n', text.as_bytes()).count() + 1);
         self.compared.set(self.compared.get() + lines[0] + lines[1]);
         if self.compared.get() > MOST_COMPARED {
@@ -431,7 +428,7 @@ impl<'a> AnswerReader<'a> {
     }
 
     /// The role of this name, or else the usual one.
-    fn role(&self, name: Option<Text>, usual: impl Into<Role>) -> Result<Role, AnswerFault> {
+    fn role(&self, name: Option<Text>, usual: impl Into<Role>) -> Result<Role, String> {
         let Some(name) = name else { return Ok(usual.into()) };
         let role = Role::parse(&name).ok_or_else(|| format!("\"{name}\" is not a role name"))?;
         if !is_role(role.name()) {

@@ -23,9 +23,6 @@ use crate::problem::suggestion;
 /// Size of the longest line that is kept in such a record, in bytes.
 const LONGEST: usize = 256 << 10;
 
-/// The error message for an invalid item.
-type ItemFault = String;
-
 /// The fields that every item accepts.
 const FIELDS: &[&str] = &["id", "parent", "text", "error", "time", "data", "open", "session"];
 
@@ -63,7 +60,7 @@ impl<'a> Maker<'a> {
     }
 
     /// Converts one table of `sf.item` to events.
-    pub(crate) fn make(&mut self, table: &Table, out: &mut Vec<Event>) -> Result<(), ItemFault> {
+    pub(crate) fn make(&mut self, table: &Table, out: &mut Vec<Event>) -> Result<(), String> {
         let kind = text(table, "kind")?.unwrap_or_default();
         let Value::Table(fields) = get(table, "fields")? else {
             return Err(format!("sf.item.{kind}: expected a table of fields"));
@@ -94,7 +91,7 @@ impl<'a> Maker<'a> {
     }
 
     /// Emits the facts of the run, and the notice that shows them.
-    fn facts(&mut self, fields: &Table, out: &mut Vec<Event>) -> Result<(), ItemFault> {
+    fn facts(&mut self, fields: &Table, out: &mut Vec<Event>) -> Result<(), String> {
         check_keys(fields, &["agent", "version", "model", "cwd", "id", "mode"])?;
         let fact = |name| text(fields, name).map(|text| text.map(Text::clean_owned));
         let facts = Facts {
@@ -132,7 +129,7 @@ impl<'a> Maker<'a> {
         item
     }
 
-    fn item(&mut self, kind: Kind, fields: &Table, out: &[Event]) -> Result<Event, ItemFault> {
+    fn item(&mut self, kind: Kind, fields: &Table, out: &[Event]) -> Result<Event, String> {
         let own: &[&str] = match kind {
             Kind::Call => &["tool", "action", "input", "does"],
             Kind::Result => &["tool", "action", "call"],
@@ -212,7 +209,7 @@ impl<'a> Maker<'a> {
     }
 
     /// Sets the tool and action of a call or result.
-    fn name_tool(&self, item: &mut Item, fields: &Table, out: &[Event]) -> Result<(), ItemFault> {
+    fn name_tool(&self, item: &mut Item, fields: &Table, out: &[Event]) -> Result<(), String> {
         let known = item.call.as_ref().and_then(|id| {
             let earlier = out.iter().rev().find_map(|event| match event {
                 Event::Put(item) | Event::Amend(item) if item.kind == Kind::Call && item.id == *id => {
@@ -247,7 +244,7 @@ impl<'a> Maker<'a> {
     }
 
     /// Sets the values of an item, in a record that contains them all.
-    fn fill(&self, item: &mut Item, parts: Vec<(FieldPlace, ItemValue)>) -> Result<(), ItemFault> {
+    fn fill(&self, item: &mut Item, parts: Vec<(FieldPlace, ItemValue)>) -> Result<(), String> {
         let line = self.input.record;
         if parts.iter().all(|(_, part)| matches!(part, ItemValue::Node(_))) {
             item.record = Some(line.clone());
@@ -280,7 +277,7 @@ impl<'a> Maker<'a> {
         Ok(())
     }
 
-    fn part(&self, value: &Value) -> Result<ItemValue, ItemFault> {
+    fn part(&self, value: &Value) -> Result<ItemValue, String> {
         match item::node_of(value) {
             Some(node) => Ok(ItemValue::Node(node)),
             None => to_json(value).map(ItemValue::Made),
@@ -291,13 +288,13 @@ impl<'a> Maker<'a> {
     fn each(
         &self,
         table: &Table,
-        mut each: impl FnMut(&str, Value) -> Result<(), ItemFault>,
-    ) -> Result<(), ItemFault> {
+        mut each: impl FnMut(&str, Value) -> Result<(), String>,
+    ) -> Result<(), String> {
         let named = table.pairs().map(|pair| match pair.map_err(|error| error.to_string())? {
             (Value::String(name), value) => Ok((name.to_string_lossy(), value)),
             (other, _) => Err(format!("a field has a name, not {}", item::a_type(&other))),
         });
-        let mut named = named.collect::<Result<Vec<_>, ItemFault>>()?;
+        let mut named = named.collect::<Result<Vec<_>, String>>()?;
         named.sort_by(|(one, _), (other, _)| one.cmp(other));
         named.into_iter().try_for_each(|(name, value)| each(&name, value))
     }
@@ -321,7 +318,7 @@ fn put(item: &mut Item, slot: &FieldPlace, node: u32) {
 }
 
 /// Finds a fact by name. The error suggests the nearest fact or name in `others`.
-fn fact<'a>(name: &str, others: impl Iterator<Item = &'a &'static str>) -> Result<&'static str, ItemFault> {
+fn fact<'a>(name: &str, others: impl Iterator<Item = &'a &'static str>) -> Result<&'static str, String> {
     facts().find(|known| *known == name).ok_or_else(|| {
         let hint = suggestion(name, others.copied().chain(facts()));
         format!("unknown field or fact \"{name}\" {hint}")
@@ -329,7 +326,7 @@ fn fact<'a>(name: &str, others: impl Iterator<Item = &'a &'static str>) -> Resul
 }
 
 /// Finds a part of what calls do by its name.
-fn part_of_call(name: &str) -> Result<&'static str, ItemFault> {
+fn part_of_call(name: &str) -> Result<&'static str, String> {
     let names = || DOES.iter().map(|(known, _)| *known);
     names().find(|known| *known == name).ok_or_else(|| {
         let hint = suggestion(name, names());
@@ -337,7 +334,7 @@ fn part_of_call(name: &str) -> Result<&'static str, ItemFault> {
     })
 }
 
-fn usage(fields: &Table, line: u64) -> Result<Event, ItemFault> {
+fn usage(fields: &Table, line: u64) -> Result<Event, String> {
     check_keys(fields, &["message", "input", "output", "cache_read", "cache_write"])?;
     let count = |name| match get(fields, name)? {
         Value::Nil => Ok(0),
@@ -353,11 +350,11 @@ fn usage(fields: &Table, line: u64) -> Result<Event, ItemFault> {
     Ok(Event::Usage { message: message.into(), usage })
 }
 
-fn get(table: &Table, key: &str) -> Result<Value, ItemFault> {
+fn get(table: &Table, key: &str) -> Result<Value, String> {
     table.raw_get(key).map_err(|error| error.to_string())
 }
 
-fn text(table: &Table, key: &str) -> Result<Option<String>, ItemFault> {
+fn text(table: &Table, key: &str) -> Result<Option<String>, String> {
     match get(table, key)? {
         Value::Nil => Ok(None),
         Value::String(text) => Ok(Some(String::from_utf8_lossy(&text.as_bytes()).into_owned())),
@@ -367,11 +364,11 @@ fn text(table: &Table, key: &str) -> Result<Option<String>, ItemFault> {
     }
 }
 
-fn needed(table: &Table, key: &str) -> Result<String, ItemFault> {
+fn needed(table: &Table, key: &str) -> Result<String, String> {
     text(table, key)?.ok_or_else(|| format!("it has no {key}"))
 }
 
-fn truth(table: &Table, key: &str) -> Result<bool, ItemFault> {
+fn truth(table: &Table, key: &str) -> Result<bool, String> {
     match get(table, key)? {
         Value::Nil => Ok(false),
         Value::Boolean(truth) => Ok(truth),

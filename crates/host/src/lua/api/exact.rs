@@ -1,4 +1,4 @@
-//! `sf.raw`, `sf.cut` and `sf.redact`: a value's original JSON, a text cut to a length, and a plugin's masking.
+//! `sf.cut` and `sf.redact`: a text cut to a length, and a plugin's masking.
 
 use std::rc::Rc;
 
@@ -7,11 +7,6 @@ use streamfmt_core::redact::{CustomPattern, Redaction};
 
 use super::registry::Registry;
 use super::{item, wrong};
-
-/// `sf.raw(value, key)`.
-pub(crate) fn raw(lua: &Lua, _: &Rc<Registry>) -> mlua::Result<Function> {
-    lua.create_function(|lua, (value, key): (Value, Value)| item::raw(lua, &value, &key))
-}
 
 /// `sf.cut(text, most, unit)`.
 pub(crate) fn cut(lua: &Lua, _: &Rc<Registry>) -> mlua::Result<Function> {

@@ -14,6 +14,7 @@ pub(crate) mod spell;
 
 use std::fmt::Write;
 use std::rc::Rc;
+use std::sync::LazyLock;
 
 use mlua::{FromLua, FromLuaMulti, Function, IntoLuaMulti, Lua, LuaString, Table, Value};
 use streamfmt_core::figures;
@@ -75,7 +76,7 @@ pub static FUNCTIONS: &[ApiFunction] = &[
     ApiFunction { name: "records", params: &[("name", "string"), ("spec", "sf.RecordsSpec")], gives: "nil", since: 1,
         doc: "Folds the JSON records in replies into a state and shows a view of it in their place; selected with `records = \"NAME\"` in a profile. The main agent and each sub-agent have separate states.", body: Spec(Registered::records) },
     ApiFunction { name: "has", params: &[("feature", "string")], gives: "boolean", since: 1,
-        doc: "Whether this version has a feature or a function of `sf`.", body: Native(|lua, _| plain(lua, has)) },
+        doc: "Whether this version has a feature or a function of `sf`.", body: Native(|lua, _| plain(lua, |feature: String| FEATURES.contains(&feature.as_str()))) },
 
     ApiFunction { name: "text", params: &[("text", "string"), ("role", "string?")], gives: "sf.Block", since: 1,
         doc: "Plain text, shown verbatim: one or more lines.", body: Luau("return { type = 'text', text = text, role = role }") },
@@ -140,7 +141,7 @@ pub static FUNCTIONS: &[ApiFunction] = &[
     ApiFunction { name: "redact", params: &[("what", "{secrets: boolean?, emails: boolean?, home: boolean?, patterns: table?}")], gives: "nil", since: 1,
         doc: "Masks text in all output: known kinds of secrets, e-mail addresses, home folders, and custom patterns by name. If a pattern has a group, only the group is masked.", body: Native(exact::redact) },
     ApiFunction { name: "raw", params: &[("value", "any"), ("key", "string|number|nil")], gives: "string?", since: 1,
-        doc: "The original JSON text of a value from the stream, or of a part of it; nil if there is no such part.", body: Native(exact::raw) },
+        doc: "The original JSON text of a value from the stream, or of a part of it; nil if there is no such part.", body: Native(|lua, _| lua.create_function(|lua, (value, key): (Value, Value)| item::raw(lua, &value, &key))) },
     ApiFunction { name: "cut", params: &[("text", "string"), ("most", "number"), ("unit", "\"bytes\"|\"utf16\"|\"characters\"|nil")], gives: "string, boolean", since: 1,
         doc: "The beginning of a text, at most `most` units long and never cut inside a character; and whether anything was cut.", body: Native(exact::cut) },
     ApiFunction { name: "json", params: &[("text", "string?")], gives: "any", since: 1,
@@ -148,7 +149,7 @@ pub static FUNCTIONS: &[ApiFunction] = &[
     ApiFunction { name: "json_encode", params: &[("value", "any")], gives: "string", since: 1,
         doc: "Encodes a value as JSON: a table with elements from 1 on is an array, any other table is an object with sorted keys. A value that JSON can't represent, such as a function, is an error.", body: Native(|lua, _| lua.create_function(json_encode)) },
     ApiFunction { name: "inspect", params: &[("value", "any")], gives: "string", since: 1,
-        doc: "A value in Lua syntax, in one line of at most 4,000 characters, for debugging: `print(sf.inspect(call.input))`.", body: Native(|lua, _| plain(lua, inspect)) },
+        doc: "A value in Lua syntax, in one line of at most 4,000 characters, for debugging: `print(sf.inspect(call.input))`.", body: Native(|lua, _| plain(lua, |value: Value| inspected(&value))) },
     ApiFunction { name: "re", params: &[("pattern", "string")], gives: "sf.Regex", since: 1,
         doc: "Compiles a regular expression with the methods test, find, all and replace; what it scans counts as steps.", body: Native(re::re) },
     ApiFunction { name: "basename", params: &[("path", "string")], gives: "string", since: 1,
@@ -156,7 +157,7 @@ pub static FUNCTIONS: &[ApiFunction] = &[
     ApiFunction { name: "truncate", params: &[("text", "string"), ("most", "number")], gives: "string", since: 1,
         doc: "The text, truncated to at most `most` characters including an ellipsis.", body: Native(|lua, _| plain(lua, truncate)) },
     ApiFunction { name: "trim", params: &[("text", "string")], gives: "string", since: 1,
-        doc: "The text without leading and trailing whitespace.", body: Native(|lua, _| lua.create_function(trim)) },
+        doc: "The text without leading and trailing whitespace.", body: Native(|lua, _| lua.create_function(|lua, text: LuaString| lua.create_string(text.as_bytes().trim_ascii()))) },
     ApiFunction { name: "first_line", params: &[("text", "string")], gives: "string", since: 1,
         doc: "The first line of a text.", body: Native(|lua, _| lua.create_function(first_line)) },
     ApiFunction { name: "count_lines", params: &[("text", "string")], gives: "number", since: 1,
@@ -164,9 +165,9 @@ pub static FUNCTIONS: &[ApiFunction] = &[
     ApiFunction { name: "plural", params: &[("count", "number"), ("one", "string"), ("many", "string?")], gives: "string", since: 1,
         doc: "A count with its noun: `1 file`, `1,234 files`.", body: Native(|lua, _| plain(lua, plural)) },
     ApiFunction { name: "duration", params: &[("ms", "number")], gives: "string", since: 1,
-        doc: "A duration for people: `340ms`, `3.4s`, `1m 42s`.", body: Native(|lua, _| plain(lua, duration)) },
+        doc: "A duration for people: `340ms`, `3.4s`, `1m 42s`.", body: Native(|lua, _| plain(lua, |ms: f64| figures::duration(natural(ms)).into_string())) },
     ApiFunction { name: "bytes", params: &[("count", "number")], gives: "string", since: 1,
-        doc: "A size for people: `812 B`, `12.3 KB`.", body: Native(|lua, _| plain(lua, bytes)) },
+        doc: "A size for people: `812 B`, `12.3 KB`.", body: Native(|lua, _| plain(lua, |count: f64| figures::size(natural(count)).into_string())) },
     ApiFunction { name: "sorted", params: &[("table", "table")], gives: "fun(): any, any", since: 1,
         doc: "Iterates over a table in the order of its keys.", body: Luau("\
             local keys = {} \
@@ -336,7 +337,7 @@ pub static FIELDS: &[LuaField] = &[
 ];
 
 /// The functions implemented in Luau.
-static WRITTEN: vm::Compiled = vm::Compiled::new("=sf", || {
+static WRITTEN: LazyLock<Vec<u8>> = LazyLock::new(|| {
     // Copied to locals: a plugin may replace the globals.
     let mut source = String::from(
         "local sf = ... local string, sort, pairs, type, tostring = string, table.sort, pairs, type, tostring\n",
@@ -357,7 +358,7 @@ static WRITTEN: vm::Compiled = vm::Compiled::new("=sf", || {
             ),
         };
     }
-    source
+    vm::compiled(&source)
 });
 
 /// Raises an error about an argument, located at the caller of the `sf` function.
@@ -427,7 +428,7 @@ pub(crate) fn install(
         };
         sf.raw_set(row.name, function)?;
     }
-    WRITTEN.load(lua)?.call::<()>(sf.clone())?;
+    vm::load_compiled(lua, "=sf", &WRITTEN)?.call::<()>(sf.clone())?;
     item::close(lua, &items, "sf.item", Vec::new(), "")?;
     items.set_readonly(true);
     sf.raw_set("api", API)?;
@@ -481,24 +482,12 @@ fn plain<A: FromLuaMulti + 'static, R: IntoLuaMulti + 'static>(
     lua.create_function(move |_, arguments| Ok(body(arguments)))
 }
 
-fn has(feature: String) -> bool {
-    FEATURES.contains(&feature.as_str())
-}
-
 fn json(lua: &Lua, text: Option<LuaString>) -> mlua::Result<Value> {
     text.map_or(Ok(Value::Nil), |text| item::parse(lua, &text.to_string_lossy()))
 }
 
 fn json_encode(_: &Lua, value: Value) -> mlua::Result<String> {
     to_json(&value).map_err(|error| wrong(format!("sf.json_encode: {error}")))
-}
-
-fn inspect(value: Value) -> String {
-    inspected(&value)
-}
-
-fn trim(lua: &Lua, text: LuaString) -> mlua::Result<LuaString> {
-    lua.create_string(text.as_bytes().trim_ascii())
 }
 
 fn truncate((text, most): (LuaString, f64)) -> String {
@@ -525,14 +514,6 @@ fn count_lines(text: LuaString) -> usize {
 fn plural((count, one, many): (f64, String, Option<String>)) -> String {
     let many = many.unwrap_or_else(|| format!("{one}s"));
     figures::count_of(natural(count), &one, &many).into_string()
-}
-
-fn duration(ms: f64) -> String {
-    figures::duration(natural(ms)).into_string()
-}
-
-fn bytes(count: f64) -> String {
-    figures::size(natural(count)).into_string()
 }
 
 /// Converts to an integer that `figures` can format.

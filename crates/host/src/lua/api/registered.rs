@@ -8,7 +8,7 @@ use streamfmt_core::redact::Redaction;
 use super::item::a_type;
 use super::registrations::{DialectRegistration, RecordsRegistration, WriterRegistration};
 use crate::tools::field::{FieldValue, ToolField};
-use crate::tools::overrides::{LayerId, Override};
+use crate::tools::overrides::Override;
 use crate::tools::pattern::{Pattern, Rule};
 use crate::tools::rule::{Origin, ToolRule};
 
@@ -100,7 +100,7 @@ impl Registered {
                 Selector::Kind(kind) => {
                     let viewed = Viewed::Items(*kind);
                     if registered.views.iter().all(|(known, _)| *known != viewed) {
-                        let view = registration(None, FieldValue::Native, kind.name(), None);
+                        let view = Override::new(None, FieldValue::Native, kind.name(), None);
                         registered.views.push((viewed, view));
                     }
                     continue;
@@ -114,7 +114,7 @@ impl Registered {
                 _ => continue,
             };
             let overrides =
-                fields.iter().map(|field| registration(Some(*field), FieldValue::Native, name, None));
+                fields.iter().map(|field| Override::new(Some(*field), FieldValue::Native, name, None));
             registered.rules.push(Rule { pattern, overrides: overrides.collect() });
         }
         registered
@@ -131,7 +131,7 @@ impl Registered {
     /// Registers `sf.tool`.
     pub(crate) fn tool(&mut self, pattern: &str, spec: &Table, place: Option<Origin>) -> Result<(), String> {
         let mut rule = Rule { pattern: Pattern::parse(pattern)?, overrides: Vec::new() };
-        let any = registration(None, FieldValue::Native, pattern, place);
+        let any = Override::new(None, FieldValue::Native, pattern, place);
         for pair in spec.pairs() {
             let (key, value) = pair.map_err(|error| error.to_string())?;
             let (field, value) = read_field(&key, value)?;
@@ -148,15 +148,17 @@ impl Registered {
         function: &Function,
         origin: Option<Origin>,
     ) -> Result<(), String> {
-        let of = match kind_named(kind) {
+        let of = match kind.parse().ok() {
             Some(Kind::Call | Kind::Result) => {
                 return Err(format!("a {kind} belongs to a tool: sf.tool(\"*\", …)"));
             }
             Some(kind) => Viewed::Items(kind),
             None if kind == Viewed::Frames.name() => Viewed::Frames,
-            None => return Err(format!("unknown kind \"{kind}\" (one of: {}, frame)", kinds())),
+            None => {
+                return Err(format!("unknown kind \"{kind}\" (one of: {}, frame)", Kind::NAMES.join(", ")));
+            }
         };
-        self.views.push((of, registration(None, FieldValue::Function(function.clone()), kind, origin)));
+        self.views.push((of, Override::new(None, FieldValue::Function(function.clone()), kind, origin)));
         Ok(())
     }
 
@@ -165,8 +167,8 @@ impl Registered {
         let event = match kind {
             "session.start" => HookEvent::Start,
             "session.end" => HookEvent::End,
-            kind => HookEvent::Item(kind_named(kind).ok_or_else(|| {
-                format!("unknown kind \"{kind}\" (session.start, session.end, {})", kinds())
+            kind => HookEvent::Item(kind.parse().map_err(|_| {
+                format!("unknown kind \"{kind}\" (session.start, session.end, {})", Kind::NAMES.join(", "))
             })?),
         };
         self.hooks.push((event, function.clone()));
@@ -256,16 +258,6 @@ impl Registered {
     }
 }
 
-/// An override as a layer registers it. The layer is known when the overrides of all layers are collected.
-fn registration(
-    field: Option<ToolField>,
-    value: FieldValue<Function>,
-    pattern: &str,
-    origin: Option<Origin>,
-) -> ScriptOverride {
-    Override { layer: LayerId::Profile, field, value, pattern: pattern.to_owned(), origin }
-}
-
 fn read_field(key: &Value, value: Value) -> Result<(ToolField, FieldValue<Function>), String> {
     let key = match key {
         Value::String(key) => key.to_string_lossy(),
@@ -289,12 +281,4 @@ fn read_field(key: &Value, value: Value) -> Result<(ToolField, FieldValue<Functi
         other => return Err(format!("{key} can't be {}", a_type(&other))),
     };
     Ok((field, value))
-}
-
-fn kind_named(name: &str) -> Option<Kind> {
-    name.parse().ok()
-}
-
-fn kinds() -> String {
-    Kind::NAMES.join(", ")
 }

@@ -10,13 +10,14 @@ use crate::plugin::journal::{Fault, Met};
 /// The calls of all plugins of a run.
 #[derive(Default)]
 pub(crate) struct CallCounter {
-    calls: Cell<u64>,
+    pub(crate) calls: Cell<u64>,
     fault: Option<Fault>,
     /// The item being formatted, if exactly one plugin function formats it.
     lone: RefCell<Option<Id>>,
     /// The items formatted so far. Filled only when there is a fault.
     entered: RefCell<HashSet<Id>>,
-    met: RefCell<Option<Met>>,
+    /// The last call that the fault replaced.
+    pub(crate) met: RefCell<Option<Met>>,
 }
 
 impl CallCounter {
@@ -49,14 +50,5 @@ impl CallCounter {
         self.met.replace(Some(Met { is_hook, lone }));
         let error = || mlua::Error::runtime("failed on purpose, to test the fallback");
         Some(if fails { Err(error()) } else { Ok(mlua::Value::Nil) })
-    }
-
-    pub(crate) fn calls(&self) -> u64 {
-        self.calls.get()
-    }
-
-    /// The last call that the fault replaced.
-    pub(crate) fn met(&self) -> Option<Met> {
-        self.met.borrow().clone()
     }
 }

@@ -30,11 +30,12 @@ const MOST_ROLES: usize = 256;
 
 /// A running plugin.
 pub(crate) struct LoadedPlugin {
-    layer: PluginLayer,
-    pack: Arc<PluginSource>,
+    pub(crate) layer: PluginLayer,
+    pub(crate) pack: Arc<PluginSource>,
     vm: Vm,
     registry: Rc<Registry>,
-    registered: Registered,
+    /// Everything that it registered.
+    pub(crate) registered: Registered,
     /// The table that its functions receive as `ctx`.
     pub(crate) context: Table,
     state: Table,
@@ -101,16 +102,6 @@ impl LoadedPlugin {
         loaded.warn_of_roles(journal);
         loaded.warn_of_tools(journal);
         Ok(loaded)
-    }
-
-    /// The layer that it belongs to.
-    pub(crate) fn layer(&self) -> PluginLayer {
-        self.layer
-    }
-
-    /// Everything that it registered.
-    pub(crate) fn registered(&self) -> &Registered {
-        &self.registered
     }
 
     /// Its Lua state, for creating values.
@@ -208,16 +199,6 @@ impl LoadedPlugin {
         taken
     }
 
-    /// The name of its file or folder, by which a reloaded version is matched.
-    pub(crate) fn pack_name(&self) -> &str {
-        &self.pack.name
-    }
-
-    /// The path on disk of one of its files, given the file's name in messages.
-    pub(crate) fn path_of(&self, file: &str) -> Option<String> {
-        self.pack.path_of(file)
-    }
-
     /// Counts a failed call and creates its warning. Unless the error has a place, the warning points to the function.
     pub(crate) fn count_failure(
         &self,
@@ -235,7 +216,7 @@ impl LoadedPlugin {
 
     /// Warns of roles in its registrations that are probably misspelled.
     fn warn_of_roles(&self, journal: &Journal) {
-        for (role, origin) in self.registered().roles() {
+        for (role, origin) in self.registered.roles() {
             self.warn_of_role(journal, role, origin.map(|origin| (origin.file.as_str(), origin.line)));
         }
     }
@@ -243,11 +224,10 @@ impl LoadedPlugin {
     /// Warns of tools in its registrations that are probably misspelled. A plugin with its own dialect may know tools that are
     /// known to no one else, and settings are checked where they are read.
     fn warn_of_tools(&self, journal: &Journal) {
-        let registered = self.registered();
-        if !registered.dialects.is_empty() || self.pack.is_of_settings() {
+        if !self.registered.dialects.is_empty() || self.pack.is_of_settings() {
             return;
         }
-        for first in registered.tools() {
+        for first in self.registered.tools() {
             let Some(meant) = group::meant_tool(&first.pattern) else { continue };
             let place = first.origin.as_ref().map(|origin| (origin.file.clone(), origin.line));
             let doing = "names an unknown tool".to_owned();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use mlua::Function;
 use send_wrapper::SendWrapper;
-use streamfmt_core::entry::{Block, Line, View};
+use streamfmt_core::entry::{Block, View};
 use streamfmt_core::formatter::FormatError;
 use streamfmt_core::item::Action;
 use streamfmt_core::redact::Redaction;
@@ -19,14 +19,11 @@ use crate::lua::api::current::CurrentItem;
 use crate::lua::api::registered::{Hook, Registered, ScriptOverride, Viewed};
 use crate::lua::vm::CallError;
 use crate::native::{NativeLayer, NativePlugins};
-use crate::plugin::journal::{Journal, OFF, Warning, short};
+use crate::plugin::journal::{Journal, OFF, PendingFailures, Warning};
 use crate::plugin::source::{PluginLayer, PluginSource};
 use crate::plugin::{AddedNames, EnabledPlugin, OutputContext};
 use crate::tools::overrides::{LayerId, Override, overrides_of};
 use crate::tools::rule::ToolRule;
-
-/// Most failures that are kept until they are taken, so that an endless stream doesn't collect them without limit.
-const MOST_KEPT: usize = 64;
 
 /// Panics if plugins are used on another thread than the one that loaded them: a VM can't move.
 pub(crate) fn assert_on_thread(plugins: &SendWrapper<Rc<Plugins>>) {
@@ -39,26 +36,24 @@ pub(crate) fn assert_on_thread(plugins: &SendWrapper<Rc<Plugins>>) {
 /// All plugins of a run.
 pub(crate) struct Plugins {
     /// The plugins in Lua, lowest layer first.
-    all: Vec<LoadedPlugin>,
-    native: NativePlugins,
+    pub(crate) all: Vec<LoadedPlugin>,
+    pub(crate) native: NativePlugins,
     /// The groups that each native plugin formats.
     native_registered: Vec<Registered>,
     /// All layers, lowest first.
-    order: Vec<LayerId>,
+    pub(crate) order: Vec<LayerId>,
     /// The profile's rules for tools. Their layer is directly above the plugins of [`PluginLayer::Pack`].
     rules: Registered,
     pub(crate) current: Rc<CurrentItem>,
-    counter: Rc<CallCounter>,
+    pub(crate) counter: Rc<CallCounter>,
     journal: Journal,
-    failures: RefCell<Vec<FormatError>>,
-    /// Notes to show below the next view.
-    notes: RefCell<Vec<Line>>,
+    failures: RefCell<PendingFailures>,
 }
 
 impl Drop for Plugins {
     fn drop(&mut self) {
         let spent = self.all.iter().map(|plugin| (plugin.name(), plugin.spent()));
-        self.journal.note_run(self.counter.calls(), self.counter.met(), spent);
+        self.journal.note_run(self.counter.calls.get(), self.counter.met.take(), spent);
     }
 }
 
@@ -69,13 +64,13 @@ impl Plugins {
         let scripts: Vec<EnabledPlugin> =
             chosen.iter().filter(|plugin| !plugin.is_native()).cloned().collect();
         let plugins = Self::load(&scripts, &[], OutputContext::default(), &Journal::default());
-        let (mut dialects, mut writers, mut accumulators) = (Vec::new(), Vec::new(), Vec::new());
-        for registered in plugins.all.iter().map(LoadedPlugin::registered) {
-            dialects.extend(registered.dialects.iter().map(|dialect| dialect.name.clone()));
-            accumulators.extend(registered.accumulators.iter().map(|known| known.name.clone()));
-            writers.extend(registered.writers.iter().map(|writer| writer.known.clone()));
+        let mut names = AddedNames::default();
+        for registered in plugins.all.iter().map(|plugin| &plugin.registered) {
+            names.dialects.extend(registered.dialects.iter().map(|dialect| dialect.name.clone()));
+            names.accumulators.extend(registered.accumulators.iter().map(|known| known.name.clone()));
+            names.writers.extend(registered.writers.iter().map(|writer| writer.known.clone()));
         }
-        AddedNames { dialects, writers, accumulators }
+        names
     }
 
     /// Loads plugins, lowest layer first. One that fails to load is skipped.
@@ -86,13 +81,10 @@ impl Plugins {
         journal: &Journal,
     ) -> Self {
         let native = NativePlugins::load(chosen, journal);
+        let native_registered = native.all().iter().map(|native| Registered::of_native(native.formats()));
         let mut plugins = Self {
             all: Vec::new(),
-            native_registered: native
-                .all()
-                .iter()
-                .map(|native| Registered::of_native(native.formats()))
-                .collect(),
+            native_registered: native_registered.collect(),
             native,
             order: Vec::new(),
             rules: Registered::of_profile(rules),
@@ -100,7 +92,6 @@ impl Plugins {
             counter: Rc::new(CallCounter::new(journal.fault())),
             journal: journal.clone(),
             failures: RefCell::default(),
-            notes: RefCell::default(),
         };
         let mut natives = 0;
         let mut below_rules = 0;
@@ -120,7 +111,7 @@ impl Plugins {
                         plugins.all.push(plugin);
                     }
                     Err(warning) => {
-                        plugins.failures.borrow_mut().push(error_of(&warning));
+                        plugins.failures.borrow_mut().keep(&warning);
                         journal.fail(*warning, false);
                         continue;
                     }
@@ -132,11 +123,6 @@ impl Plugins {
         plugins
     }
 
-    /// The native plugins.
-    pub(crate) fn natives(&self) -> &NativePlugins {
-        &self.native
-    }
-
     /// The native plugin of a layer, if it is one.
     pub(crate) fn native(&self, layer: LayerId) -> Option<&dyn NativeLayer> {
         match layer {
@@ -145,23 +131,13 @@ impl Plugins {
         }
     }
 
-    /// All layers, lowest first.
-    pub(crate) fn order(&self) -> &[LayerId] {
-        &self.order
-    }
-
-    /// The plugins in Lua, lowest layer first.
-    pub(crate) fn all(&self) -> &[LoadedPlugin] {
-        &self.all
-    }
-
     /// Loads a plugin to list what it registers. Its prints and warnings go to the journal; the error is why it can't be loaded.
     pub(crate) fn hooks_of(pack: &Arc<PluginSource>, journal: &Journal) -> Result<Vec<Hook>, Box<Warning>> {
         let shown = OutputContext::default();
         let plugin =
             LoadedPlugin::load(PluginLayer::Run, pack, &Rc::default(), shown, journal, &Rc::default())?;
-        let mut hooks = plugin.registered().hooks_of_all();
-        let Redaction { secrets, emails, home, own } = &plugin.registered().redaction;
+        let mut hooks = plugin.registered.hooks_of_all();
+        let Redaction { secrets, emails, home, own } = &plugin.registered.redaction;
         let masks =
             [(*secrets, "secrets"), (*emails, "emails"), (*home, "home"), (!own.is_empty(), "patterns")];
         let fields: Vec<_> = masks.into_iter().filter(|(on, _)| *on).map(|(_, name)| name).collect();
@@ -199,7 +175,7 @@ impl Plugins {
     /// All layers with what they registered, lowest first.
     pub(crate) fn layers(&self) -> impl DoubleEndedIterator<Item = (LayerId, &Registered)> {
         self.order.iter().map(|layer| match *layer {
-            LayerId::Plugin(index) => (*layer, self.all[index].registered()),
+            LayerId::Plugin(index) => (*layer, &self.all[index].registered),
             LayerId::Native(index) => (*layer, &self.native_registered[index]),
             LayerId::Profile => (*layer, &self.rules),
         })
@@ -223,13 +199,8 @@ impl Plugins {
     /// Adds what the plugins asked to have masked.
     pub(crate) fn redact(&self, redaction: &mut Redaction) {
         for plugin in &self.all {
-            redaction.add(&plugin.registered().redaction);
+            redaction.add(&plugin.registered.redaction);
         }
-    }
-
-    /// Counts the calls of all plugins.
-    pub(crate) fn counter(&self) -> &CallCounter {
-        &self.counter
     }
 
     /// Whether no layer affects items or records.
@@ -259,15 +230,8 @@ impl Plugins {
         outcome: &'static str,
     ) {
         let warning = plugin.count_failure(function, error, doing, outcome);
-        let mut failures = self.failures.borrow_mut();
-        if failures.len() < MOST_KEPT {
-            failures.push(error_of(&warning));
-        }
-        let text = format!("{} failed: {}", warning.plugin, warning.message);
-        let is_first = self.journal.fail(warning, self.journal.is_inline);
-        if is_first && self.journal.is_inline {
-            self.notes.borrow_mut().push(Line::of("notice.warning", text));
-        }
+        let shown = warning.message.clone();
+        self.failures.borrow_mut().fail(&self.journal, warning, &shown);
         if plugin.is_off() {
             let is_limit = CallError::is_limit(error);
             let why = if is_limit { "it ran into limits too often" } else { "it failed too often" };
@@ -289,35 +253,18 @@ impl Plugins {
 
     /// Adds the pending notes below a view.
     pub(crate) fn with_notes(&self, mut view: View) -> View {
-        let notes = self.take_notes();
-        if !notes.is_empty() {
-            view.body.push(Block::Lines { lines: notes });
+        let mut lines = std::mem::take(&mut self.failures.borrow_mut().notes);
+        lines.extend(self.native.all().iter().flat_map(|native| native.take_notes()));
+        if !lines.is_empty() {
+            view.body.push(Block::Lines { lines });
         }
         view
     }
 
-    /// Takes the notes for the next view.
-    fn take_notes(&self) -> Vec<Line> {
-        let mut notes = std::mem::take(&mut *self.notes.borrow_mut());
-        notes.extend(self.native.all().iter().flat_map(|native| native.take_notes()));
-        notes
-    }
-
     /// Takes the failures since the last call.
     pub(crate) fn take_failures(&self) -> Vec<FormatError> {
-        let native = self.native.all().iter().flat_map(|native| native.take_failures());
-        if self.failures.borrow().is_empty() {
-            return native.collect();
-        }
-        let failures = std::mem::take(&mut *self.failures.borrow_mut());
-        failures.into_iter().chain(native).collect()
+        let mut failures = std::mem::take(&mut self.failures.borrow_mut().errors);
+        failures.extend(self.native.all().iter().flat_map(|native| native.take_failures()));
+        failures
     }
-}
-
-fn error_of(warning: &Warning) -> FormatError {
-    let place = match &warning.place {
-        Some((file, line, _)) => format!("{file}:{line}"),
-        None => warning.plugin.clone(),
-    };
-    FormatError { message: format!("{place}: {}", short(&warning.message)) }
 }

@@ -24,7 +24,7 @@ use streamfmt_formatters::standard::Standard;
 use super::plugin::LoadedPlugin;
 use super::plugins::{Plugins, assert_on_thread};
 use super::records;
-use crate::lua::answer::block::{AnswerFault, AnswerReader};
+use crate::lua::answer::block::AnswerReader;
 use crate::lua::answer::value::{kind_of, string};
 use crate::lua::answer::view_to_lua::to_lua;
 use crate::lua::api::current::Handle;
@@ -251,7 +251,7 @@ impl Scripts {
         below: &dyn Fn(bool) -> Verdict,
     ) -> Verdict {
         let Some(native) = self.plugins.native(layer) else { return Verdict::Pass };
-        match self.plugins.counter().next(false) {
+        match self.plugins.counter.next(false) {
             None => return native.format(request, below),
             Some(Err(_)) => native.fail_on_purpose(request),
             Some(Ok(_)) => {}
@@ -279,7 +279,7 @@ impl Scripts {
         plugin: &LoadedPlugin,
         function: &Function,
         answer: mlua::Result<Value>,
-        read: impl FnOnce(&AnswerReader<'_>, Value) -> Result<Option<View>, AnswerFault>,
+        read: impl FnOnce(&AnswerReader<'_>, Value) -> Result<Option<View>, String>,
     ) -> Verdict {
         let used = answer.and_then(|value| match value {
             Value::Nil => Ok(Verdict::Pass),
@@ -323,7 +323,7 @@ impl Formatter for Scripts {
         if item.status != Status::Open {
             self.resting.wake(&item.id);
         }
-        self.plugins.counter().enter(&item.id, || self.frames.is_empty() && is_lone(&all, item));
+        self.plugins.counter.enter(&item.id, || self.frames.is_empty() && is_lone(&all, item));
         Ok(self.verdict(request, &all))
     }
 
@@ -343,7 +343,7 @@ impl Formatter for Scripts {
 
 impl FrameFormatter for Scripts {
     fn frame(&self, frame: &Item, session: &Session) -> Result<Verdict, FormatError> {
-        self.plugins.counter().enter(&frame.id, || false);
+        self.plugins.counter.enter(&frame.id, || false);
         let request = FormatRequest { is_frame: true, ..FormatRequest::alone(frame, session) };
         Ok(self.verdict(request, &self.frames))
     }
@@ -358,12 +358,12 @@ impl StreamFormatter for Scripts {
             Observation::Complete(item) => HookEvent::Item(item.kind),
         };
         let mut blocks = Vec::new();
-        for layer in self.plugins.order() {
+        for layer in &self.plugins.order {
             if let Some(native) = self.plugins.native(*layer) {
                 blocks.extend(native.observed_moment(moment, session));
             }
             let Some(plugin) = self.plugins.get(*layer) else { continue };
-            let mut functions = plugin.registered().hooks(event).peekable();
+            let mut functions = plugin.registered.hooks(event).peekable();
             if functions.peek().is_none() || plugin.is_off() {
                 continue;
             }
@@ -389,20 +389,19 @@ impl StreamFormatter for Scripts {
 
 impl PluginFormatter for Scripts {
     fn memory(&self) -> Option<Box<dyn Any>> {
-        let all = self.plugins.all().iter();
-        let kept: KeptStates = all.map(|plugin| (plugin.pack_name().to_owned(), plugin.state())).collect();
+        let all = self.plugins.all.iter();
+        let kept: KeptStates = all.map(|plugin| (plugin.pack.name.clone(), plugin.state())).collect();
         Some(Box::new(kept))
     }
 
     fn resume(&self, memory: Option<Box<dyn Any>>, session: &Session) {
-        for native in self.plugins.natives().all() {
+        for native in self.plugins.native.all() {
             // What it shows at the beginning was already shown.
             drop(native.observed_moment(Observation::Begin, session));
         }
         let kept = memory.and_then(|memory| memory.downcast::<KeptStates>().ok());
-        for plugin in self.plugins.all() {
-            let before =
-                kept.iter().flat_map(|kept| kept.iter()).find(|(name, _)| name == plugin.pack_name());
+        for plugin in &self.plugins.all {
+            let before = kept.iter().flat_map(|kept| kept.iter()).find(|(name, _)| *name == plugin.pack.name);
             self.plugins.current.note(session);
             if let (Some(reload), Some((_, (_, before)))) = (plugin.reload(), before) {
                 if let Err(error) = plugin.take_over(&reload, before) {
@@ -410,7 +409,7 @@ impl PluginFormatter for Scripts {
                 }
             } else {
                 // What it shows at the beginning was already shown.
-                for function in plugin.registered().hooks(HookEvent::Start) {
+                for function in plugin.registered.hooks(HookEvent::Start) {
                     self.hook(plugin, function, HookEvent::Start, None, session);
                 }
             }
@@ -463,7 +462,7 @@ fn event_table(lua: &Lua, event: HookEvent) -> mlua::Result<Table> {
 
 /// Checks that a view has visible content. A blank view is an error, since `false` is the way to hide an item. The exception is an item without text, such as the result of a command without output: then blanks are
 /// shown unchanged, and an empty view leaves the item to the layer below.
-fn visible(request: FormatRequest<'_>, view: View, answer: &Value) -> Result<Option<View>, AnswerFault> {
+fn visible(request: FormatRequest<'_>, view: View, answer: &Value) -> Result<Option<View>, String> {
     // The view of a frame may be all that shows the record, so an empty line counts.
     if request.is_frame && !view.body.is_empty() {
         return Ok(Some(view));

@@ -85,11 +85,9 @@ impl ScriptedWriter {
     }
 
     fn edge(&self, part: &'static str, out: &mut dyn fmt::Write) -> fmt::Result {
-        let Some(function) = self.inner.spec.part(part) else { return Ok(()) };
-        match self.inner.call_part(part, function, Value::Nil) {
-            Some(text) => out.write_str(&text),
-            None => Ok(()),
-        }
+        let function = self.inner.spec.part(part);
+        let text = function.and_then(|function| self.inner.call_part(part, function, Value::Nil));
+        text.map_or(Ok(()), |text| out.write_str(&text))
     }
 
     /// Writes one entry, either as a whole by the script's `entry` function, or by the base.

@@ -12,7 +12,7 @@ mod error;
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use memchr::memmem;
@@ -52,30 +52,16 @@ pub(crate) const MEMORY: usize = 32 << 20;
 /// Most parts that a text can be split into.
 const MOST_PARTS: usize = 1_000_000;
 
-static PRELUDE: Compiled = Compiled::new("=prelude", || include_str!("prelude.luau").to_owned());
+static PRELUDE: LazyLock<Vec<u8>> = LazyLock::new(|| compiled(include_str!("prelude.luau")));
 
-/// Luau source of our own, compiled once for all VMs.
-pub(crate) struct Compiled {
-    name: &'static str,
-    source: fn() -> String,
-    bytecode: OnceLock<Vec<u8>>,
+/// Compiles Luau source of our own, once for all VMs. If that fails, so does [`load_compiled`].
+pub(crate) fn compiled(source: &str) -> Vec<u8> {
+    Compiler::new().compile(source).unwrap_or_default()
 }
 
-impl Compiled {
-    pub(crate) const fn new(name: &'static str, source: fn() -> String) -> Self {
-        Self { name, source, bytecode: OnceLock::new() }
-    }
-
-    /// Loads it into a VM as a function.
-    pub(crate) fn load(&self, lua: &Lua) -> mlua::Result<Function> {
-        let bytecode = if let Some(known) = self.bytecode.get() {
-            known
-        } else {
-            let made = Compiler::new().compile((self.source)())?;
-            self.bytecode.get_or_init(|| made)
-        };
-        lua.load(&bytecode[..]).set_name(self.name).set_mode(ChunkMode::Binary).into_function()
-    }
+/// Loads such source into a VM as a function.
+pub(crate) fn load_compiled(lua: &Lua, name: &str, bytecode: &[u8]) -> mlua::Result<Function> {
+    lua.load(bytecode).set_name(name).set_mode(ChunkMode::Binary).into_function()
 }
 
 /// The message for a run that reached the limit of steps or time: which is reached first may differ between runs.
@@ -110,25 +96,17 @@ struct Guard {
 impl Guard {
     /// Counts one step. Returns whether the run must stop.
     fn step(&self) -> bool {
-        self.is_exceeded() || {
-            let steps = self.steps.get() + 1;
-            self.steps.set(steps);
-            self.stop(steps > self.limits.fuel || steps.is_multiple_of(CLOCK) && self.is_late())
-        }
+        self.spend(1, (self.steps.get() + 1).is_multiple_of(CLOCK))
     }
 
-    /// Counts so many steps of a function of the host. Returns whether the run must stop.
-    fn spend(&self, steps: u64) -> bool {
-        self.is_exceeded() || {
+    /// Counts so many steps, and may read the clock. Returns whether the run must stop.
+    fn spend(&self, steps: u64, reads_clock: bool) -> bool {
+        if !self.is_exceeded() {
             let steps = self.steps.get() + steps;
             self.steps.set(steps);
-            self.stop(steps > self.limits.fuel || self.is_late())
+            self.is_spent.set(steps > self.limits.fuel || reads_clock && self.is_late());
         }
-    }
-
-    fn stop(&self, is_spent: bool) -> bool {
-        self.is_spent.set(is_spent);
-        is_spent
+        self.is_exceeded()
     }
 
     /// Whether a limit was reached.
@@ -214,7 +192,7 @@ impl Vm {
             iterate(&lua)?,
             describe,
         );
-        PRELUDE.load(&lua)?.call::<()>(natives)?;
+        load_compiled(&lua, "=prelude", &PRELUDE)?.call::<()>(natives)?;
         let opened = open(&lua, &lua.globals())?;
         lua.sandbox(true)?;
         let ticking = Rc::clone(&guard);
@@ -307,7 +285,7 @@ pub(crate) fn counted<R>(
     let mut budget = ScanBudget::new(most);
     let done = scan(&mut budget);
     match done {
-        Ok(done) if !guard.spend((most - budget.left()) / SCANNED) => return Ok(done),
+        Ok(done) if !guard.spend((most - budget.left()) / SCANNED, true) => return Ok(done),
         Ok(_) => {}
         Err(ScanOverrun) => guard.is_spent.set(true),
     }

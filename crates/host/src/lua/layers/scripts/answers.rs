@@ -42,11 +42,16 @@ impl Scripts {
         }
         self.plugins.take_failures();
         let is_whole = matches!(one.field, None | Some(ToolField::Call | ToolField::Result));
+        let role = match one.field {
+            Some(ToolField::Summary) => "result.note",
+            Some(ToolField::Arg) => "call.arg",
+            _ => "tool.name",
+        };
         let verdict = match one.field {
-            _ if is_whole => self.call_whole(request, all, one, at + 1),
-            Some(ToolField::Summary) => self.first(request, one, ToolField::Summary, "result.note"),
-            Some(ToolField::Arg) => self.first(request, one, ToolField::Arg, "call.arg"),
-            field => self.first(request, one, field?, "tool.name"),
+            Some(field) if !is_whole => {
+                self.with_fields(request, std::slice::from_ref(one), |fields| fields.first(field, role))
+            }
+            _ => self.call_whole(request, all, one, at + 1),
         };
         Some(match (verdict, self.plugins.take_failures().first()) {
             (Verdict::Show(view), _) if is_whole => to_text(request.item, view),
@@ -58,17 +63,6 @@ impl Scripts {
             (Verdict::Pass, Some(failure)) => format!("fails: {}", failure.message),
             (Verdict::Pass, None) => "nil: the next layer is asked".to_owned(),
         })
-    }
-
-    /// The answer of one override alone.
-    fn first(
-        &self,
-        request: FormatRequest<'_>,
-        one: &ScriptOverride,
-        field: ToolField,
-        role: &'static str,
-    ) -> Verdict {
-        self.with_fields(request, std::slice::from_ref(one), |fields| fields.first(field, role))
     }
 }
 
