@@ -106,7 +106,7 @@ pub struct SessionDatabase {
     pub sessions: &'static str,
     /// Selects the ids of the sessions below a session `?1`: those of its sub-agents, and of theirs.
     pub below: &'static str,
-    /// Selects when a session `?1`, with those below it, was last changed, in milliseconds since 1970, and the number of its entries.
+    /// Selects when a session `?1`, with those below it, was last `changed`, in milliseconds since 1970, and the number of its `entries`.
     pub changed: &'static str,
     /// Selects the keys of the records of a session `?1`, in their order: first that of the session itself.
     pub records: &'static str,

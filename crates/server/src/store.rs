@@ -7,16 +7,12 @@
 //! ```
 //!
 //! Logs and side files are authoritative. For our own runs, the database is only an index, which can be rebuilt at any time. All SQL is in
-//! this module: rows are converted from and to types, and values are bound parameters.
+//! `sql`, a function for each query.
 
 mod check;
-mod database;
-mod database_session;
 mod figures;
 mod history;
 mod import;
-#[cfg(unix)]
-mod node_table;
 mod orphans;
 mod query;
 mod recorded_elsewhere;
@@ -24,48 +20,39 @@ mod relatives;
 mod remove;
 mod row;
 mod runs;
-mod salvage;
-mod schema;
-mod tables;
+mod sql;
 mod write;
 
-use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rusqlite::Connection;
-
 use crate::own_folder::{create_private, is_own};
 use crate::path_text::text_path;
 use crate::session_paths::SessionPaths;
-use database::Replaced;
-use salvage::Salvage;
+use sql::{Database, Replaced, Salvage};
 
 pub use check::StoreProblem;
 pub use figures::{CountedFrom, CountedMessages, FiguresCollector, SessionFigures, SessionOutcome};
 pub use history::{history_exists, open_history, subagents_of};
 pub use import::{ImportCounts, ImportStep};
-#[cfg(unix)]
-pub(crate) use node_table::{NodeTable, TableNode};
 pub use query::{FoundSession, SessionFilter};
 #[cfg(unix)]
 pub(crate) use query::{latest_start, status_now, waiting_now};
 pub use remove::{Removal, RemovedSession};
 pub use row::{SessionDetails, SessionRow, SessionStatus, SourceKind, SourceRow};
+#[cfg(unix)]
+pub(crate) use sql::{NodeTable, TableNode};
 
 /// The name of the database in a data folder.
 const DATABASE: &str = "sessions.db";
 
 /// The recorded and imported sessions. A process may have several stores at a time, and several processes may use one database.
 pub struct Store {
-    connection: Connection,
-    path: PathBuf,
+    database: Database,
     paths: SessionPaths,
     notices: Vec<StoreNotice>,
-    /// The ids of sessions of which something couldn't be decoded.
-    undecoded: RefCell<BTreeSet<String>>,
 }
 
 /// The most folders that a notice names.
@@ -185,25 +172,6 @@ pub enum StoreError {
     Database(PathBuf, String),
 }
 
-impl StoreError {
-    fn of(path: &Path, error: &rusqlite::Error) -> Self {
-        if database::is_damage(error) {
-            return Self::Damaged(path.to_owned());
-        }
-        if error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull) {
-            return Self::Full(path.to_owned());
-        }
-        let reason = match error {
-            rusqlite::Error::SqliteFailure(code, None) => {
-                rusqlite::ffi::code_to_str(code.extended_code).to_owned()
-            }
-            rusqlite::Error::SqliteFailure(_, Some(reason)) => reason.clone(),
-            error => error.to_string(),
-        };
-        Self::Database(path.to_owned(), reason)
-    }
-}
-
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -233,12 +201,12 @@ impl Store {
         for folder in [data, &paths.folder] {
             create_private(folder).map_err(|error| StoreError::File(folder.to_owned(), error))?;
         }
-        let (connection, replaced) = match database::open(&path) {
-            Ok(connection) => (connection, None),
-            Err(StoreError::Damaged(_)) => database::replace(&path)?,
+        let (database, replaced) = match Database::open(&path) {
+            Ok(database) => (database, None),
+            Err(StoreError::Damaged(_)) => sql::replace(&path)?,
             Err(error) => return Err(error),
         };
-        let mut store = Self { connection, path, paths, notices: Vec::new(), undecoded: RefCell::default() };
+        let mut store = Self { database, paths, notices: Vec::new() };
         store.complete(replaced)?;
         Ok(store)
     }
@@ -265,9 +233,8 @@ impl Store {
             }
             _ => {}
         }
-        let connection = database::in_memory().map_err(|error| StoreError::of(&path, &error))?;
         let notices = if path.exists() { vec![StoreNotice::ReadOnly(data.to_owned())] } else { Vec::new() };
-        Ok(Self { connection, path, paths, notices, undecoded: RefCell::default() })
+        Ok(Self { database: Database::in_memory(&path)?, paths, notices })
     }
 
     /// Calls a function. If the database turns out to be damaged, replaces it and calls the function once more.
@@ -285,8 +252,8 @@ impl Store {
     }
 
     fn replace(&mut self) -> Result<(), StoreError> {
-        let (connection, replaced) = database::replace(&self.path)?;
-        self.connection = connection;
+        let (database, replaced) = sql::replace(self.database.path())?;
+        self.database = database;
         self.complete(replaced)
     }
 
@@ -298,13 +265,12 @@ impl Store {
         let histories = lost.iter().flat_map(|lost| &lost.sources).map(|path| text_path(path));
         let histories = histories.filter(|path| history_exists(path)).collect();
         self.notices.push(StoreNotice::Replaced { aside, saved, lost: lost.len(), histories });
-        self.undecoded.borrow_mut().clear();
         self.write_missing_rows().map(drop)
     }
 
     /// Returns the notices for the user since the last call.
     pub fn take_notices(&mut self) -> Vec<StoreNotice> {
-        let undecoded = self.undecoded.take();
+        let undecoded = self.database.take_undecoded();
         let count = undecoded.len();
         let first = undecoded.into_iter().next();
         self.notices.extend(first.map(|first| StoreNotice::Undecodable { first, count }));
@@ -318,12 +284,7 @@ impl Store {
 
     /// Returns the folder of the database.
     fn data(&self) -> &Path {
-        self.path.parent().unwrap_or(&self.path)
-    }
-
-    fn fail(&self) -> impl Fn(rusqlite::Error) -> StoreError + use<> {
-        let path = self.path.clone();
-        move |error| StoreError::of(&path, &error)
+        self.database.path().parent().unwrap_or(self.database.path())
     }
 }
 

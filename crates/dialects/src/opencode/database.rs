@@ -36,7 +36,7 @@ WITH RECURSIVE tree(id) AS (
     UNION ALL SELECT time_updated FROM tree JOIN message AS m ON m.session_id = tree.id
     UNION ALL SELECT time_updated FROM tree JOIN part AS p ON p.session_id = tree.id
 )
-SELECT CAST(max(at) AS INTEGER), count(*) FROM entry",
+SELECT CAST(max(at) AS INTEGER) AS changed, count(*) AS entries FROM entry",
     records: "
 SELECT id FROM session WHERE id = ?1
 UNION ALL SELECT id FROM (

@@ -13,8 +13,8 @@ use streamfmt::core::item::FactRef;
 use streamfmt::core::pipeline::{Pieces, Subagents};
 use streamfmt::histories::facts_file;
 
-use super::database_session::{DatabaseSession, read_only};
 use super::runs;
+use super::sql::{DatabaseSession, read_only};
 
 /// The number of bytes of a history that are read at a time.
 const PIECE: usize = 64 << 10;

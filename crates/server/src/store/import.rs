@@ -8,7 +8,6 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use rusqlite::{OptionalExtension, params};
 use streamfmt::dialect::DIALECTS;
 use streamfmt::histories::{
     BEGINNING, beginning_of_session, first_records_of_session, is_named_as_session, is_session_of_text,
@@ -16,17 +15,15 @@ use streamfmt::histories::{
 use streamfmt::side_files::{holds_side_files, is_side_file};
 use streamfmt::unpack::{damage_of, without_compression};
 
-use super::database_session::{MOST_SESSIONS, is_database, is_named_as_database, read_only};
 use super::figures::{CountedElsewhere, CountedFrom, SessionFigures, SessionOutcome};
 use super::history::{HistoryStamp, OpenHistory, open_history, real_path};
 use super::recorded_elsewhere::{ImportedRun, side_file_id, side_file_of};
-use super::relatives::Seniority;
-use super::row::{self, SOURCE_COLUMNS, SourceKind, SourceRow};
+use super::row::{SourceKind, SourceRow};
 use super::runs::changed;
-use super::schema::READ_BEFORE;
+use super::sql::{KnownRun, MOST_SESSIONS, Seniority, is_database, is_named_as_database, read_only};
 use super::write::{self, SessionEntry};
 use super::{Store, StoreError, StoreNotice};
-use crate::path_text::{path_text, text_path};
+use crate::path_text::path_text;
 use crate::run_id::RunId;
 
 /// The depth to which folders are searched.
@@ -83,7 +80,7 @@ impl Store {
         for (at, file) in files.iter().enumerate() {
             each(ImportStep::Looking(at));
             let Ok(stamp) = HistoryStamp::of(file) else { continue };
-            let known = self.known(file)?;
+            let known = self.database.sources_at(file)?;
             let has_log = known.iter().any(|(_, source)| source.kind == SourceKind::Run);
             if has_log || known.iter().any(|(_, source)| is_unchanged(source, stamp)) {
                 counts.unchanged += 1;
@@ -151,17 +148,14 @@ impl Store {
 
     /// Reads the histories again that an older version has read. Those that can't be read are left as they are.
     pub(super) fn renew_histories(&mut self, each: impl FnMut(usize, usize)) -> Result<(), StoreError> {
-        let fail = self.fail();
-        let files: Vec<PathBuf> = {
-            let sql = "SELECT DISTINCT path FROM sources WHERE kind = 'history' AND mtime = ?1 AND NOT gone";
-            let mut statement = self.connection.prepare(sql).map_err(&fail)?;
-            let paths = statement.query_map([READ_BEFORE], |row| row.get::<_, String>(0)).map_err(&fail)?;
-            paths.map(|path| path.map(|path| text_path(&path))).collect::<Result<_, _>>().map_err(fail)?
-        };
         let mut readable = Vec::new();
-        for file in files {
+        for file in self.database.histories_read_before()? {
             if let Ok(beginning) = open_history(&file).and_then(|opened| beginning_of_session(&file, opened))
-                && self.still_has(&file, &String::from_utf8_lossy(&beginning), &self.known(&file)?)?
+                && self.still_has(
+                    &file,
+                    &String::from_utf8_lossy(&beginning),
+                    &self.database.sources_at(&file)?,
+                )?
             {
                 readable.push(file);
             }
@@ -178,7 +172,7 @@ impl Store {
     ) -> Result<(), StoreError> {
         let mut waiting = BTreeSet::new();
         for file in files {
-            for (id, _) in self.known(&file)? {
+            for (id, _) in self.database.sources_at(&file)? {
                 waiting.extend(self.seniority(&id)?.map(|seniority| (seniority, id, Some(file.clone()))));
             }
         }
@@ -197,17 +191,6 @@ impl Store {
         Ok(())
     }
 
-    /// Returns the sessions that a file belongs to.
-    fn known(&self, file: &Path) -> Result<Vec<(String, SourceRow)>, StoreError> {
-        let fail = self.fail();
-        let sql = format!("SELECT {SOURCE_COLUMNS}, session FROM sources WHERE path = ?1");
-        let mut statement = self.connection.prepare(&sql).map_err(&fail)?;
-        let rows = statement
-            .query_map([path_text(file)], |row| Ok((row.get(8)?, row::source(row)?)))
-            .map_err(&fail)?;
-        rows.collect::<Result<_, _>>().map_err(fail)
-    }
-
     /// Takes a file from the sessions that it doesn't have any more, since another one was written to its path: their figures stay. Returns
     /// whether it has one of them still.
     fn still_has(
@@ -218,95 +201,66 @@ impl Store {
     ) -> Result<bool, StoreError> {
         let mut has_one = false;
         for (id, _) in known {
-            let taken = self.connection.execute(
-                "DELETE FROM sources WHERE path = ?1 AND session = ?2 \
-                 AND instr(?3, (SELECT agent_session FROM sessions WHERE id = ?2)) = 0",
-                params![path_text(file), id, beginning],
-            );
-            has_one |= taken.map_err(self.fail())? == 0;
+            has_one |= !self.database.take_source(id, file, beginning)?;
         }
         Ok(has_one)
     }
 
     /// Returns the times in which our own runs continued a session: the items that they added to its history are counted in their rows.
     fn runs_of(&self, id: &str) -> Result<Vec<RangeInclusive<Timestamp>>, StoreError> {
-        let fail = self.fail();
-        let sql = "SELECT s.started, s.ended, o.path, s.id FROM sessions AS s JOIN sources AS o ON o.session = s.id \
-                   WHERE o.kind = 'run' AND s.agent_session = (SELECT agent_session FROM sessions WHERE id = ?1)";
-        let mut statement = self.connection.prepare(sql).map_err(&fail)?;
-        let mut rows = statement.query([id]).map_err(&fail)?;
         let mut runs = Vec::new();
-        while let Some(row) = rows.next().map_err(&fail)? {
-            let (started, ended): (i64, Option<i64>) =
-                (row.get(0).map_err(&fail)?, row.get(1).map_err(&fail)?);
-            let (log, run): (String, String) = (row.get(2).map_err(&fail)?, row.get(3).map_err(&fail)?);
-            let log = text_path(&log);
-            let log = run.parse().map_or_else(|_| log.clone(), |run| self.paths.log_now(&run, &log));
+        for KnownRun { id, log, started, ended } in self.database.runs_of(id)? {
+            let log = id.parse().map_or_else(|_| log.clone(), |id| self.paths.log_now(&id, &log));
             // A run that was killed has no end: use the time of the last write to its log.
-            let ended = ended.or_else(|| fs::metadata(log).ok().map(|about| changed(&about)));
-            let time = |nanoseconds: i64| Timestamp::from_nanosecond(nanoseconds.into()).unwrap_or_default();
-            runs.push(time(started)..=ended.map_or(Timestamp::MAX, time));
+            let written = || Timestamp::from_nanosecond(changed(&fs::metadata(log).ok()?).into()).ok();
+            runs.push(started..=ended.or_else(written).unwrap_or(Timestamp::MAX));
         }
         Ok(runs)
     }
 
     /// Adds a file to its session, or as a new session.
     fn add_history(
-        &mut self,
+        &self,
         file: &Path,
         stamp: HistoryStamp,
         ends: &SessionFigures,
     ) -> Result<Added, StoreError> {
         let Some(agent) = ends.agent.as_deref() else { return Ok(Added::Nothing) };
-        let fail = self.fail();
-        let transaction = self.connection.transaction().map_err(&fail)?;
-        let known: Option<String> = match &ends.agent_session {
-            Some(session) => transaction
-                .query_row(
-                    "SELECT id FROM sessions WHERE agent_session = ?1 AND (agent IS NULL OR agent = ?2) \
-                     ORDER BY started DESC, id DESC LIMIT 1",
-                    params![session, agent],
-                    |row| row.get(0),
-                )
-                .optional()
-                .map_err(&fail)?,
-            None => None,
-        };
-        let is_new = known.is_none();
-        let id = if let Some(id) = known {
-            id
-        } else {
-            let started = ends.first_at.unwrap_or_else(|| stamp.time());
-            let name = ends.agent_session.clone().unwrap_or_else(|| path_text(file));
-            let is_taken = |id: &RunId| {
-                let sql = "SELECT 1 FROM sessions WHERE id = ?1";
-                transaction.query_row(sql, [id.as_str()], |_| Ok(())).optional().map(|it| it.is_some())
+        self.database.transaction(|| {
+            let known = match &ends.agent_session {
+                Some(session) => self.database.newest_of(session, agent)?,
+                None => None,
             };
-            let mut id = RunId::of(started, &format!("{agent} {name}"));
-            for count in 2..100 {
-                if !is_taken(&id).map_err(&fail)? {
-                    break;
+            let is_new = known.is_none();
+            let id = if let Some(id) = known {
+                id
+            } else {
+                let started = ends.first_at.unwrap_or_else(|| stamp.time());
+                let name = ends.agent_session.clone().unwrap_or_else(|| path_text(file));
+                let mut id = RunId::of(started, &format!("{agent} {name}"));
+                for count in 2..100 {
+                    if !self.database.has_session(id.as_str())? {
+                        break;
+                    }
+                    id = RunId::of(started, &format!("{agent} {name} {count}"));
                 }
-                id = RunId::of(started, &format!("{agent} {name} {count}"));
-            }
-            let labels = BTreeMap::new();
-            let entry = entry(id.as_str(), started, ends, &labels);
-            write::session(&transaction, &entry).map_err(&fail)?;
-            id.as_str().to_owned()
-        };
-        let source = SourceRow {
-            path: file.to_owned(),
-            kind: SourceKind::History,
-            start: 0,
-            size: Some(stamp.size.unwrap_or(0)),
-            errors: None,
-            gaps: Vec::new(),
-            mtime: None,
-            gone: false,
-        };
-        write::source(&transaction, &id, &source).map_err(&fail)?;
-        transaction.commit().map_err(&fail)?;
-        Ok(if is_new { Added::New } else { Added::ToKnown })
+                let labels = BTreeMap::new();
+                write::session(&self.database, &entry(id.as_str(), started, ends, &labels))?;
+                id.as_str().to_owned()
+            };
+            let source = SourceRow {
+                path: file.to_owned(),
+                kind: SourceKind::History,
+                start: 0,
+                size: Some(stamp.size.unwrap_or(0)),
+                errors: None,
+                gaps: Vec::new(),
+                mtime: None,
+                gone: false,
+            };
+            self.database.write_source(&id, &source)?;
+            Ok(if is_new { Added::New } else { Added::ToKnown })
+        })
     }
 
     /// Reads a whole file of a session, or one that was read before, and writes the session's figures from its best source. Returns the
@@ -330,7 +284,7 @@ impl Store {
         let size = opened.size;
         let has_run = sources.iter().any(|source| source.kind == SourceKind::Run);
         let known = self.messages_before(id)?;
-        let before = self.messages(id)?;
+        let before = self.database.messages(id)?;
         let elsewhere = CountedElsewhere { times: self.runs_of(id)?, messages: known.all() };
         let figures = if has_run { None } else { best(opened, &sources, &elsewhere, self.data()) };
         let (figures, damage) = figures.unzip();
@@ -340,27 +294,24 @@ impl Store {
             let now = &figures.messages.all;
             before.is_empty() && !now.is_empty() || !now.starts_with(&before)
         });
-        let fail = self.fail();
-        let transaction = self.connection.transaction().map_err(&fail)?;
-        if let Some(mut figures) = figures {
-            let started: i64 = transaction
-                .query_row("SELECT started FROM sessions WHERE id = ?1", [id], |row| row.get(0))
-                .map_err(&fail)?;
-            let started = Timestamp::from_nanosecond(started.into()).unwrap_or_default();
-            let own_start = figures.first_at.filter(|_| figures.copied_to.is_some());
-            figures.resumes = figures.resumes.or_else(|| known.origin(figures.copied_to?));
-            let labels = BTreeMap::new();
-            let mut entry = entry(id, own_start.unwrap_or(started), &figures, &labels);
-            entry.ended = entry.ended.or(Some(stamp.time()));
-            write::session(&transaction, &entry).map_err(&fail)?;
-            write::figures(&transaction, id, &figures, true).map_err(&fail)?;
-            if let Some(session) = &figures.agent_session {
-                write::link(&transaction, session).map_err(&fail)?;
+        self.database.transaction(|| {
+            if let Some(mut figures) = figures {
+                let started = self.database.started(id)?.unwrap_or_default();
+                let own_start = figures.first_at.filter(|_| figures.copied_to.is_some());
+                figures.resumes = figures.resumes.or_else(|| known.origin(figures.copied_to?));
+                let labels = BTreeMap::new();
+                let mut entry = entry(id, own_start.unwrap_or(started), &figures, &labels);
+                entry.ended = entry.ended.or(Some(stamp.time()));
+                write::session(&self.database, &entry)?;
+                self.database.write_figures(id, &figures, true)?;
+                if let Some(session) = &figures.agent_session {
+                    write::link(&self.database, session)?;
+                }
             }
-        }
-        let read = SourceRow { size: Some(size), mtime: Some(stamp.changed), gone: false, ..source.clone() };
-        write::source(&transaction, id, &read).map_err(&fail)?;
-        transaction.commit().map_err(fail)?;
+            let read =
+                SourceRow { size: Some(size), mtime: Some(stamp.changed), gone: false, ..source.clone() };
+            self.database.write_source(id, &read)
+        })?;
         if has_new { self.copies(id) } else { Ok(BTreeSet::new()) }
     }
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use super::row::{self, SessionRow, SessionStatus};
-use super::{Store, StoreError, database};
+use super::{Store, StoreError, sql};
 use crate::run_id::RunId;
 use crate::run_lock::is_locked;
 
@@ -22,7 +22,7 @@ impl Store {
     /// Returns the runs of which there are files but no side file, the newest first. Runs that are in progress or just starting are left out.
     pub fn orphans(&self) -> Result<Vec<SessionRow>, StoreError> {
         // Whoever adds the files of a run under this lock writes its side file last.
-        let _lock = database::lock(&self.path)?;
+        let _lock = sql::lock(self.database.path())?;
         let folder = &self.paths.folder;
         let entries = fs::read_dir(folder).map_err(|error| StoreError::File(folder.clone(), error))?;
         let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());

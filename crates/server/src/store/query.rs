@@ -1,18 +1,14 @@
 //! Lists and finds sessions.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 use streamfmt::core::item::Waiting;
 
-use super::row::{
-    self, COLUMNS, SOURCE_COLUMNS, SessionDetails, SessionRow, SessionStatus, SourceKind, SourceRow,
-    nanoseconds,
-};
-use super::{DATABASE, Store, StoreError, database};
+use super::row::{SessionDetails, SessionRow, SessionStatus, SourceKind, SourceRow};
+use super::sql::Database;
+use super::{DATABASE, Store, StoreError};
 use crate::path_text::text_path;
 use crate::run_id::RunId;
 use crate::session_paths::SessionPaths;
@@ -80,30 +76,18 @@ pub enum FoundSession {
 impl Store {
     /// Lists sessions, the newest first; those that start in the future are last. Their status is checked now.
     pub fn list(&self, filter: &SessionFilter) -> Result<Vec<SessionRow>, StoreError> {
-        let fail = self.fail();
-        let sql = format!(
-            "SELECT {COLUMNS} FROM sessions AS s WHERE s.started >= ?1 AND (?2 IS NULL OR s.started <= ?2) \
-             ORDER BY s.started DESC, s.id DESC"
-        );
-        let mut statement = self.connection.prepare(&sql).map_err(&fail)?;
-        let latest = nanoseconds(latest_start());
-        let since = filter.since.map_or(i64::MIN, nanoseconds);
-        let until = filter.until.map(nanoseconds);
-        let past = (since, Some(until.map_or(latest, |until| until.min(latest))));
-        // A start that isn't a number comes after every number.
-        let future = (since.max(latest.saturating_add(1)), until);
+        let latest = latest_start();
+        let next = latest.checked_add(SignedDuration::from_nanos(1)).unwrap_or(latest);
+        let since = filter.since.unwrap_or(Timestamp::MIN);
+        let past = (since, Some(filter.until.map_or(latest, |until| until.min(latest))));
+        let future = (since.max(next), filter.until);
         let mut found = Vec::new();
         for (first, last) in [past, future] {
-            let rows = statement.query_map(params![first, last], |row| self.decoded(row)).map_err(&fail)?;
-            for row in rows {
-                if filter.most.is_some_and(|most| found.len() >= most) {
-                    return Ok(found);
-                }
-                let row = self.checked(row.map_err(&fail)?);
-                if filter.fits(&row) {
-                    found.push(row);
-                }
-            }
+            self.database.sessions_between(first, last, |row| {
+                let has_room = filter.most.is_none_or(|most| found.len() < most);
+                found.extend(has_room.then(|| self.checked(row)).filter(|row| filter.fits(row)));
+                has_room
+            })?;
         }
         Ok(found)
     }
@@ -111,7 +95,6 @@ impl Store {
     /// Finds a session: by its id or the start of it, `last`, or `last~N`, which is `N` before the last. The last one isn't empty, and none
     /// that starts in the future is before another.
     pub fn find(&self, name: &str) -> Result<FoundSession, StoreError> {
-        let fail = self.fail();
         let back = match name.strip_prefix("last") {
             Some("") => Some(0),
             Some(rest) => rest.strip_prefix('~').and_then(|count| count.parse::<u32>().ok()),
@@ -119,26 +102,12 @@ impl Store {
         };
         let mut found = Vec::new();
         if let Some(back) = back {
-            let sql = format!(
-                "SELECT {COLUMNS} FROM sessions AS s WHERE s.id = (SELECT id FROM sessions WHERE status <> 'empty' \
-                 ORDER BY started > ?2, started DESC, id DESC LIMIT 1 OFFSET ?1)"
-            );
-            let bounds = params![back, nanoseconds(latest_start())];
-            let row =
-                self.connection.query_row(&sql, bounds, |row| self.decoded(row)).optional().map_err(&fail)?;
-            found.extend(row);
+            found.extend(self.database.session_before_last(back, latest_start())?);
         } else if !name.is_empty() {
-            let sql = format!(
-                "SELECT {COLUMNS} FROM sessions AS s WHERE substr(s.id, 1, length(?1)) = ?1 \
-                 ORDER BY s.id <> ?1, s.started DESC, s.id DESC LIMIT 20"
-            );
-            let mut statement = self.connection.prepare(&sql).map_err(&fail)?;
-            let rows = statement.query_map([name], |row| self.decoded(row)).map_err(&fail)?;
-            for row in rows {
-                found.push(self.checked(row.map_err(&fail)?));
-            }
-            found.truncate(if found.first().is_some_and(|row| row.id == name) { 1 } else { 20 });
+            found = self.database.sessions_named(name)?;
+            found.truncate(if found.first().is_some_and(|row| row.id == name) { 1 } else { found.len() });
         }
+        let mut found: Vec<SessionRow> = found.into_iter().map(|row| self.checked(row)).collect();
         match found.len() {
             0 => Ok(FoundSession::None),
             1 => Ok(FoundSession::One(Box::new(self.details(found.remove(0))?))),
@@ -149,30 +118,12 @@ impl Store {
     /// Returns the histories of an agent's session, by its own id, that the database of a data folder lists, the largest first. Nothing is
     /// created, and if the database can't be read, there are none.
     pub fn histories_of(data: &Path, agent_session: &str) -> Vec<PathBuf> {
-        let read = || {
-            let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-            let connection = Connection::open_with_flags(data.join(DATABASE), flags)?;
-            let sql = "SELECT o.path FROM sources AS o JOIN sessions AS s ON o.session = s.id \
-                       WHERE s.agent_session = ?1 AND o.kind = 'history' AND NOT o.gone ORDER BY o.size DESC, o.path";
-            let mut statement = connection.prepare(sql)?;
-            let paths = statement.query_map([agent_session], |row| row.get::<_, String>(0))?;
-            paths.map(|path| path.map(|path| text_path(&path))).collect::<rusqlite::Result<Vec<_>>>()
-        };
-        read().unwrap_or_default()
+        Database::histories_at(&data.join(DATABASE), agent_session).unwrap_or_default()
     }
 
     /// Returns the files that a session is read from, with its own log first.
     pub fn sources(&self, id: &str) -> Result<Vec<SourceRow>, StoreError> {
-        let fail = self.fail();
-        let sql = format!(
-            "SELECT {SOURCE_COLUMNS} FROM sources WHERE session = ?1 ORDER BY kind = 'run' DESC, gone, size DESC, path"
-        );
-        let mut statement = self.connection.prepare(&sql).map_err(&fail)?;
-        let mut rows = statement.query([id]).map_err(&fail)?;
-        let mut sources = Vec::new();
-        while let Some(row) = rows.next().map_err(&fail)? {
-            sources.extend(self.decodable(id, row::source(row)).map_err(&fail)?);
-        }
+        let mut sources = self.database.sources(id)?;
         if let Ok(id) = id.parse::<RunId>() {
             for source in sources.iter_mut().filter(|source| source.kind == SourceKind::Run) {
                 let now = self.paths.log_now(&id, &source.path);
@@ -185,57 +136,9 @@ impl Store {
     }
 
     fn details(&self, row: SessionRow) -> Result<SessionDetails, StoreError> {
-        let fail = self.fail();
-        let row = self.checked(row);
-        let sql = "SELECT response, error FROM sessions WHERE id = ?1";
-        let texts = self.connection.query_row(sql, [&row.id], |found| {
-            let text = |at| self.decodable(&row.id, found.get(at)).map(Option::flatten);
-            Ok((text(0)?, text(1)?))
-        });
-        let (response, error) = texts.optional().map_err(&fail)?.unwrap_or_default();
-        let mut usage: BTreeMap<String, BTreeMap<String, u64>> = BTreeMap::new();
-        let sql = "SELECT model, kind, tokens FROM usage WHERE session = ?1";
-        let mut statement = self.connection.prepare(sql).map_err(&fail)?;
-        let mut rows = statement.query([&row.id]).map_err(&fail)?;
-        while let Some(found) = rows.next().map_err(&fail)? {
-            let tokens = (|| Ok((found.get(0)?, found.get(1)?, found.get(2)?)))();
-            let tokens: Option<(String, String, u64)> = self.decodable(&row.id, tokens).map_err(&fail)?;
-            if let Some((model, kind, tokens)) = tokens {
-                usage.entry(model).or_default().insert(kind, tokens);
-            }
-        }
-        let sql = "SELECT tool, calls FROM calls WHERE session = ?1";
-        let mut statement = self.connection.prepare(sql).map_err(&fail)?;
-        let mut rows = statement.query([&row.id]).map_err(&fail)?;
-        let mut calls = BTreeMap::new();
-        while let Some(found) = rows.next().map_err(&fail)? {
-            let counted = (|| Ok((found.get(0)?, found.get(1)?)))();
-            calls.extend(self.decodable(&row.id, counted).map_err(&fail)?);
-        }
+        let (response, error) = self.database.texts(&row.id)?;
+        let (usage, calls) = (self.database.usage(&row.id)?, self.database.calls(&row.id)?);
         Ok(SessionDetails { row, response, error, usage, calls })
-    }
-
-    /// Reads a row. One that can't be decoded is cut to its id, and reported.
-    fn decoded(&self, row: &Row<'_>) -> rusqlite::Result<SessionRow> {
-        match row::session(row) {
-            Err(error) if database::is_undecodable(&error) => {
-                let row = row::remnant(row)?;
-                self.undecoded.borrow_mut().insert(row.id.clone());
-                Ok(row)
-            }
-            read => read,
-        }
-    }
-
-    /// Returns what was read of a session. `None` if it can't be decoded, which is reported.
-    fn decodable<T>(&self, id: &str, read: rusqlite::Result<T>) -> rusqlite::Result<Option<T>> {
-        match read {
-            Err(error) if database::is_undecodable(&error) => {
-                self.undecoded.borrow_mut().insert(id.to_owned());
-                Ok(None)
-            }
-            read => read.map(Some),
-        }
     }
 
     /// Returns the row as it is now: a run is in progress only while its recorder is, and its log may have been moved with the data folder.

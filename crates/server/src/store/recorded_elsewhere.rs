@@ -7,10 +7,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 
-use rusqlite::OptionalExtension;
-
 use super::runs::is_gone;
-use super::{Store, StoreError, database};
+use super::{Store, StoreError, sql};
 use crate::run_id::RunId;
 use crate::side_file::{ProcessMark, RunSideFile, RunStatus};
 
@@ -71,7 +69,7 @@ impl Store {
             return Ok(ImportedRun::Damaged);
         };
         // Two imports of the same run would write to the same files.
-        let lock = database::lock(&self.path)?;
+        let lock = sql::lock(self.database.path())?;
         let named = run.side.id.clone();
         let mut hash = None;
         for count in 0..IDS {
@@ -104,10 +102,8 @@ impl Store {
         let id = &run.side.id;
         let own = [self.paths.side_file(id), self.paths.log(id), self.paths.errors(id)];
         if own.iter().all(|path| is_gone(path)) {
-            let sql = "SELECT 1 FROM sessions WHERE id = ?1";
-            let row = self.connection.query_row(sql, [id.as_str()], |_| Ok(())).optional();
-            let is_free = row.map_err(self.fail())?.is_none();
-            return Ok(if is_free { Occupant::Nobody } else { Occupant::Another });
+            let is_taken = self.database.has_session(id.as_str())?;
+            return Ok(if is_taken { Occupant::Another } else { Occupant::Nobody });
         }
         let Ok(side) = RunSideFile::read(&own[0]) else { return Ok(Occupant::Another) };
         let has_log = !is_gone(&side.log);

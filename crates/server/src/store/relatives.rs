@@ -2,43 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use rusqlite::{OptionalExtension, Params, Row};
-
+use super::sql::{Relative, Seniority};
 use super::{Store, StoreError};
-use crate::run_id::RunId;
 
-/// The most relatives of a session, and the most generations before it, that are looked at.
-const MOST_RELATIVES: usize = 100;
+/// The most generations before a session that are looked at.
 const MOST_GENERATIONS: usize = 50;
-
-/// The place of a session among those that begin alike, unless one goes back to another: the first of those with a message counts it.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Seniority {
-    /// The figures of runs are reported, not counted from messages.
-    is_history: bool,
-    /// When its file begins. A copy begins as its origin does.
-    begins: String,
-    ended: i64,
-    id: String,
-}
-
-/// A session, and what connects it with others.
-struct Relative {
-    seniority: Seniority,
-    agent_session: Option<String>,
-    parent_session: Option<String>,
-}
-
-/// The columns of a [`Relative`].
-const COLUMNS: &str = "s.id, s.agent_session, s.parent_session, coalesce(s.ended, s.started), \
-    NOT EXISTS (SELECT 1 FROM sources WHERE session = s.id AND kind = 'run')";
-
-fn relative(row: &Row<'_>) -> rusqlite::Result<Relative> {
-    let id: String = row.get(0)?;
-    let begins = RunId::time_of(&id).to_owned();
-    let seniority = Seniority { is_history: row.get(4)?, begins, ended: row.get(3)?, id };
-    Ok(Relative { seniority, agent_session: row.get(1)?, parent_session: row.get(2)? })
-}
 
 /// The messages of sessions of which another one may be a copy, by these sessions.
 pub(super) struct KnownMessages(BTreeMap<Seniority, (Option<String>, HashSet<u64>)>);
@@ -59,21 +27,21 @@ impl KnownMessages {
 impl Store {
     /// Returns the place of a session among its relatives.
     pub(super) fn seniority(&self, id: &str) -> Result<Option<Seniority>, StoreError> {
-        Ok(self.relative(id)?.map(|found| found.seniority))
+        Ok(self.database.relative(id)?.map(|found| found.seniority))
     }
 
     /// Returns the messages of the sessions of which a session may be a copy.
     pub(super) fn messages_before(&self, id: &str) -> Result<KnownMessages, StoreError> {
         let mut known = KnownMessages(BTreeMap::new());
-        let Some(own) = self.relative(id)? else { return Ok(known) };
+        let Some(own) = self.database.relative(id)? else { return Ok(known) };
         let mut found = self.ancestors(&own)?;
-        for other in self.alike(id)? {
+        for other in self.database.alike(id)? {
             if other.seniority < own.seniority && !self.goes_back_to(&other, &own)? {
                 found.push(other);
             }
         }
         for other in found {
-            let messages = self.messages(&other.seniority.id)?;
+            let messages = self.database.messages(&other.seniority.id)?;
             known.0.insert(other.seniority, (other.agent_session, messages.into_iter().collect()));
         }
         Ok(known)
@@ -81,34 +49,18 @@ impl Store {
 
     /// Returns the histories that may be copies of a session.
     pub(super) fn copies(&self, id: &str) -> Result<BTreeSet<(Seniority, String)>, StoreError> {
-        let Some(own) = self.relative(id)? else { return Ok(BTreeSet::new()) };
+        let Some(own) = self.database.relative(id)? else { return Ok(BTreeSet::new()) };
         let mut found = Vec::new();
-        for other in self.alike(id)? {
+        for other in self.database.alike(id)? {
             if other.seniority > own.seniority && !self.goes_back_to(&own, &other)? {
                 found.push(other);
             }
         }
         if let Some(session) = &own.agent_session {
-            found.extend(self.relatives("s.parent_session = ?1", [session])?);
+            found.extend(self.database.children_of(session)?);
         }
         let histories = found.into_iter().map(|other| other.seniority).filter(|other| other.is_history);
         Ok(histories.map(|other| (other.clone(), other.id)).collect())
-    }
-
-    /// Returns the messages of a session.
-    pub(super) fn messages(&self, id: &str) -> Result<Vec<u64>, StoreError> {
-        let sql = "SELECT hashes FROM messages WHERE session = ?1";
-        let bytes = self.connection.query_row(sql, [id], |row| row.get::<_, Vec<u8>>(0));
-        let bytes = bytes.optional().map_err(self.fail())?.unwrap_or_default();
-        Ok(bytes.as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect())
-    }
-
-    /// Returns the sessions that begin with the same message.
-    fn alike(&self, id: &str) -> Result<Vec<Relative>, StoreError> {
-        self.relatives(
-            "s.first_message = (SELECT first_message FROM sessions WHERE id = ?1) AND s.id <> ?1",
-            [id],
-        )
     }
 
     /// Returns the sessions that a session goes back to, as far as they are known.
@@ -119,7 +71,7 @@ impl Store {
         while let Some(session) =
             next.filter(|session| seen.len() <= MOST_GENERATIONS && !seen.contains(session))
         {
-            let parents = self.relatives("s.agent_session = ?1", [&session])?;
+            let parents = self.database.relatives_of(&session)?;
             next = parents.iter().find_map(|parent| parent.parent_session.clone());
             seen.insert(session);
             found.extend(parents);
@@ -130,21 +82,6 @@ impl Store {
     fn goes_back_to(&self, one: &Relative, other: &Relative) -> Result<bool, StoreError> {
         let ancestors = self.ancestors(one)?;
         Ok(ancestors.iter().any(|ancestor| ancestor.agent_session == other.agent_session))
-    }
-
-    fn relative(&self, id: &str) -> Result<Option<Relative>, StoreError> {
-        Ok(self.relatives("s.id = ?1", [id])?.into_iter().next())
-    }
-
-    /// Returns sessions, the oldest first. `condition`: a fixed text.
-    fn relatives(&self, condition: &str, values: impl Params) -> Result<Vec<Relative>, StoreError> {
-        let fail = self.fail();
-        let sql = format!(
-            "SELECT {COLUMNS} FROM sessions AS s WHERE {condition} ORDER BY s.started, s.id LIMIT {MOST_RELATIVES}"
-        );
-        let mut statement = self.connection.prepare(&sql).map_err(&fail)?;
-        let rows = statement.query_map(values, relative).map_err(&fail)?;
-        rows.collect::<Result<_, _>>().map_err(fail)
     }
 }
 
@@ -161,13 +98,16 @@ mod tests {
     fn store(folder: &std::path::Path, count: usize, parent: fn(usize) -> Option<String>) -> Store {
         let store = Store::open(folder).unwrap();
         for number in 0..count {
-            let first = parent(number).is_none().then_some(7);
-            let sql = "INSERT INTO sessions (id, agent_session, parent_session, first_message, status, started) \
-                VALUES (?1, ?2, ?3, ?4, 'done', ?5)";
-            let values = (id(number), format!("s-{number}"), parent(number), first, number);
-            store.connection.execute(sql, values).unwrap();
-            let hashes = (number as u64).to_le_bytes();
-            store.connection.execute("INSERT INTO messages VALUES (?1, ?2)", (id(number), hashes)).unwrap();
+            let (first, parent) = match parent(number) {
+                Some(parent) => ("NULL", format!("'{parent}'")),
+                None => ("7", "NULL".to_owned()),
+            };
+            store.database.execute(&format!(
+                "INSERT INTO sessions (id, agent_session, parent_session, first_message, status, started) \
+                 VALUES ('{}', 's-{number}', {parent}, {first}, 'done', {number})",
+                id(number)
+            ));
+            store.database.write_messages(&id(number), &[number as u64]).unwrap();
         }
         store
     }

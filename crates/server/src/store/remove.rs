@@ -6,12 +6,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rusqlite::params;
-
 use super::row::{SessionStatus, SourceKind};
 use super::runs::is_gone;
-use super::{Store, StoreError, database};
-use crate::path_text::path_text;
+use super::{Store, StoreError, sql};
 use crate::run_id::RunId;
 
 /// How long to wait for readers before the last copies of removed data are overwritten.
@@ -45,18 +42,12 @@ pub struct RemovedSession {
 impl Store {
     /// Returns the files that [`Self::remove`] would remove with a session, and those that it would keep.
     pub fn removable(&self, id: &str) -> Result<RemovedSession, StoreError> {
-        let fail = self.fail();
         let mut found = RemovedSession { id: id.to_owned(), ..RemovedSession::default() };
         let folder = self.paths.folder.as_path();
         let is_ours =
             |path: &Path| path.parent() == Some(folder) && named_run(path).is_none_or(|run| run == id);
         for source in self.sources(id)? {
-            // Of many runs in one log, only one other has to be found.
-            let sql = "SELECT EXISTS (SELECT 1 FROM sources WHERE path = ?1 AND session <> ?2)";
-            let is_shared: bool = self
-                .connection
-                .query_row(sql, params![path_text(&source.path), id], |row| row.get(0))
-                .map_err(&fail)?;
+            let is_shared = self.database.is_shared(&source.path, id)?;
             let is_removed = source.kind == SourceKind::Run && is_ours(&source.path) && !is_shared;
             let files = if is_removed { &mut found.removed } else { &mut found.kept };
             files.extend(Some(source.path).filter(|path| !is_gone(path)));
@@ -80,11 +71,7 @@ impl Store {
 
     /// Returns the ids of the sessions that we recorded.
     pub fn recorded(&self) -> Result<HashSet<String>, StoreError> {
-        let fail = self.fail();
-        let mut statement =
-            self.connection.prepare("SELECT session FROM sources WHERE kind = 'run'").map_err(&fail)?;
-        let ids = statement.query_map([], |row| row.get(0)).map_err(&fail)?;
-        ids.collect::<Result<_, _>>().map_err(fail)
+        self.database.recorded()
     }
 
     /// Removes sessions: their rows, and their files in the data folder. Those in progress are left alone. `is_forced`: those that are in
@@ -105,7 +92,7 @@ impl Store {
             done?;
         }
         removal.leaves_copies = !self.overwrite()?;
-        removal.aside = database::moved_aside(&self.path);
+        removal.aside = sql::moved_aside(self.database.path());
         Ok(removal)
     }
 
@@ -141,27 +128,16 @@ impl Store {
         (removed, Ok(()))
     }
 
-    fn remove_rows(&mut self, sessions: &[RemovedSession]) -> Result<(), StoreError> {
-        let fail = self.fail();
-        let transaction = self.connection.transaction().map_err(&fail)?;
-        for session in sessions {
-            transaction.execute("DELETE FROM sessions WHERE id = ?1", [&session.id]).map_err(&fail)?;
-            transaction
-                .execute("UPDATE sessions SET resumes = NULL WHERE resumes = ?1", [&session.id])
-                .map_err(&fail)?;
-        }
-        transaction.commit().map_err(fail)
+    fn remove_rows(&self, sessions: &[RemovedSession]) -> Result<(), StoreError> {
+        let remove = |session: &RemovedSession| self.database.remove_session(&session.id);
+        self.database.transaction(|| sessions.iter().try_for_each(remove))
     }
 
     /// Empties the write-ahead log, which contains earlier versions of pages. Returns false if other processes kept reading.
     fn overwrite(&self) -> Result<bool, StoreError> {
         let begun = Instant::now();
         loop {
-            let busy: i64 = self
-                .connection
-                .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
-                .map_err(self.fail())?;
-            if busy == 0 {
+            if self.database.empty_log()? {
                 return Ok(true);
             }
             if begun.elapsed() > PATIENCE {

@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
-use rusqlite::Row;
 use serde::Serialize;
 use streamfmt::core::event::Usage;
 use streamfmt::core::item::Waiting;
 
-use crate::path_text::{self, text_path};
+use crate::path_text;
 use crate::side_file::{AgentExit, LogGap, ProcessMark, RunStatus};
 
 /// A session in a list. In JSON, unknown fields are left out.
@@ -199,71 +198,6 @@ pub struct SourceRow {
     pub gone: bool,
 }
 
-/// Converts a time for the database.
-pub(super) fn nanoseconds(time: Timestamp) -> i64 {
-    i64::try_from(time.as_nanosecond()).unwrap_or(if time.as_second() < 0 { i64::MIN } else { i64::MAX })
-}
-
-fn time(nanoseconds: i64) -> Timestamp {
-    Timestamp::from_nanosecond(nanoseconds.into()).unwrap_or_default()
-}
-
-/// The columns of a [`SessionRow`], from `sessions AS s` and one of its sources. The source's columns are one text, so that it is searched
-/// only once: whether it is gone and whether it is the log of a run (`0` or `1` each), followed by its path.
-pub(super) const COLUMNS: &str = "s.id, s.agent_session, s.resumes, s.agent, s.model, s.title, s.folder, s.command, s.labels, s.status, \
-    s.started, s.ended, s.exit, s.pid, s.pid_start, s.boot, s.num_turns, s.duration_ms, s.cost_usd, s.api_ms, s.tokens_input, \
-    s.tokens_output, s.tokens_cache_read, s.tokens_cache_write, \
-    (SELECT gone || (kind = 'run') || path FROM sources WHERE session = s.id ORDER BY kind = 'run' DESC, gone, size DESC, path LIMIT 1)";
-
-/// Reads the columns.
-pub(super) fn session(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
-    let json = |at| -> rusqlite::Result<Option<String>> { row.get(at) };
-    let pid: Option<u32> = row.get(13)?;
-    let source: Option<String> = row.get(24)?;
-    let tokens: [Option<u64>; 4] = [row.get(20)?, row.get(21)?, row.get(22)?, row.get(23)?];
-    Ok(SessionRow {
-        v: 1,
-        id: row.get(0)?,
-        agent_session: row.get(1)?,
-        resumes: row.get(2)?,
-        agent: row.get(3)?,
-        model: row.get(4)?,
-        title: row.get(5)?,
-        folder: row.get(6)?,
-        command: parsed(json(7)?),
-        labels: parsed(json(8)?),
-        status: SessionStatus::stored(&row.get::<_, String>(9)?),
-        waiting: None,
-        started: time(row.get(10)?),
-        ended: row.get::<_, Option<i64>>(11)?.map(time),
-        exit: json(12)?.and_then(|text| serde_json::from_str(&text).ok()),
-        recorder: match pid {
-            Some(pid) => Some(ProcessMark { pid, start: row.get(14)?, boot: row.get(15)? }),
-            None => None,
-        },
-        num_turns: row.get(16)?,
-        duration_ms: row.get(17)?,
-        cost_usd: row.get(18)?,
-        api_ms: row.get(19)?,
-        tokens: tokens.iter().any(Option::is_some).then(|| Usage {
-            input: tokens[0].unwrap_or(0),
-            output: tokens[1].unwrap_or(0),
-            cache_read: tokens[2].unwrap_or(0),
-            cache_write: tokens[3].unwrap_or(0),
-        }),
-        source_gone: source.as_deref().is_none_or(|source| source.starts_with('1')),
-        has_run: source.as_deref().and_then(|source| source.get(1..2)) == Some("1"),
-        log: source.as_deref().and_then(|source| source.get(2..)).map(text_path),
-    })
-}
-
-/// Reads what is left of a row if something of it can't be decoded: its id, its status and its times.
-pub(super) fn remnant(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
-    let id = String::from_utf8_lossy(row.get_ref(0)?.as_bytes().unwrap_or_default()).into_owned();
-    let status = SessionStatus::stored(&row.get::<_, String>(9).unwrap_or_default());
-    Ok(SessionRow { ended: row.get(11).ok().map(time), ..unknown(id, status, time(row.get(10)?)) })
-}
-
 /// Returns a session of which nothing else is known.
 pub(super) fn unknown(id: String, status: SessionStatus, started: Timestamp) -> SessionRow {
     SessionRow {
@@ -292,25 +226,4 @@ pub(super) fn unknown(id: String, status: SessionStatus, started: Timestamp) -> 
         has_run: false,
         recorder: None,
     }
-}
-
-/// The columns of a [`SourceRow`].
-pub(super) const SOURCE_COLUMNS: &str = "path, kind, start, size, errors, gaps, mtime, gone";
-
-pub(super) fn source(row: &Row<'_>) -> rusqlite::Result<SourceRow> {
-    let kind: String = row.get(1)?;
-    Ok(SourceRow {
-        path: text_path(&row.get::<_, String>(0)?),
-        kind: if kind == "run" { SourceKind::Run } else { SourceKind::History },
-        start: row.get(2)?,
-        size: row.get(3)?,
-        errors: row.get::<_, Option<String>>(4)?.as_deref().map(text_path),
-        gaps: parsed(row.get(5)?),
-        mtime: row.get(6)?,
-        gone: row.get(7)?,
-    })
-}
-
-fn parsed<T: Default + serde::de::DeserializeOwned>(text: Option<String>) -> T {
-    text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
 }

@@ -1,6 +1,5 @@
 //! Writes the rows of our own runs from their side files and logs.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -8,8 +7,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 use std::time::UNIX_EPOCH;
-
-use rusqlite::{OptionalExtension, params};
 
 use super::figures::{SessionFigures, title_of};
 use super::history;
@@ -79,7 +76,7 @@ impl Store {
 
     /// Writes the missing rows of our runs, without figures. Returns the runs whose rows are incomplete.
     pub(super) fn write_missing_rows(&mut self) -> Result<Vec<RunSideFile>, StoreError> {
-        let settled = self.settled()?;
+        let settled = self.database.settled()?;
         let mut ids = side_files(&self.paths);
         ids.retain(|id| settled.get(id.as_str()) != Some(&true));
         let open = self.read_side_files(&ids);
@@ -146,30 +143,20 @@ impl Store {
     }
 
     /// Marks sources that are gone, and unmarks those that exist again.
-    pub(super) fn mark_gone(&mut self) -> Result<(), StoreError> {
-        let fail = self.fail();
-        let transaction = self.connection.transaction().map_err(&fail)?;
-        {
-            let mut statement = transaction
-                .prepare("SELECT path, gone, session, kind = 'run' FROM sources")
-                .map_err(&fail)?;
-            let rows = statement
-                .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
-                .map_err(&fail)?;
-            let rows: Vec<(String, bool, String, bool)> = rows.collect::<Result<_, _>>().map_err(&fail)?;
-            for (path, was_gone, session, is_run) in rows {
+    pub(super) fn mark_gone(&self) -> Result<(), StoreError> {
+        self.database.transaction(|| {
+            for (session, path, is_run, was_gone) in self.database.all_sources()? {
                 let mut now = text_path(&path);
                 if is_run && let Ok(id) = session.parse() {
                     now = self.paths.log_now(&id, &now);
                 }
                 let is_gone = if is_run { is_gone(&now) } else { history::is_gone(&now) };
                 if is_gone != was_gone {
-                    let sql = "UPDATE sources SET gone = ?3 WHERE path = ?1 AND session = ?2";
-                    transaction.execute(sql, params![path, session, is_gone]).map_err(&fail)?;
+                    self.database.mark_gone(&session, &path, is_gone)?;
                 }
             }
-        }
-        transaction.commit().map_err(fail)
+            Ok(())
+        })
     }
 
     /// Reads the side files of runs. Those that can't be read, or are another run's, are reported, unless they are gone by now.
@@ -189,42 +176,22 @@ impl Store {
         sides
     }
 
-    /// Returns the ids of our runs that have a row, and whether that is complete.
-    fn settled(&self) -> Result<BTreeMap<String, bool>, StoreError> {
-        let fail = self.fail();
-        let sql = "SELECT s.id, s.status <> 'running' AND (o.mtime IS NOT NULL OR o.gone) FROM sessions AS s \
-                   JOIN sources AS o ON o.session = s.id WHERE o.kind = 'run'";
-        let mut statement = self.connection.prepare(sql).map_err(&fail)?;
-        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).map_err(&fail)?;
-        rows.collect::<Result<_, _>>().map_err(fail)
-    }
-
     /// Writes the row of a run without figures. Existing figures are kept.
-    fn write_run(&mut self, side: &RunSideFile) -> Result<(), StoreError> {
-        let fail = self.fail();
-        let transaction = self.connection.transaction().map_err(&fail)?;
-        // Read it again now that nobody else writes: it may have changed.
-        let now = RunSideFile::read(&self.paths.side_file(&side.id));
-        let side = now.as_ref().unwrap_or(side);
-        let known: Option<Option<i64>> = transaction
-            .query_row(
-                "SELECT mtime FROM sources WHERE session = ?1 AND kind = 'run'",
-                [side.id.as_str()],
-                |row| row.get(0),
-            )
-            .optional()
-            .map_err(&fail)?;
-        if known.flatten().is_none() {
+    fn write_run(&self, side: &RunSideFile) -> Result<(), StoreError> {
+        self.database.transaction(|| {
+            // Read it again now that nobody else writes: it may have changed.
+            let now = RunSideFile::read(&self.paths.side_file(&side.id));
+            let side = now.as_ref().unwrap_or(side);
+            if self.database.has_read_log(side.id.as_str())? {
+                return Ok(());
+            }
             let folder = path_text(&side.folder);
             let title = side.task.as_deref().or(side.stdin.as_deref()).and_then(title_of);
             let entry = entry(side, side.status.into(), title.as_deref(), &folder, None);
-            write::session(&transaction, &entry).map_err(&fail)?;
-            write::source(&transaction, side.id.as_str(), &source(side)).map_err(&fail)?;
-            if let Some(session) = &side.agent_session {
-                write::link(&transaction, session).map_err(&fail)?;
-            }
-        }
-        transaction.commit().map_err(fail)
+            write::session(&self.database, &entry)?;
+            self.database.write_source(side.id.as_str(), &source(side))?;
+            side.agent_session.iter().try_for_each(|session| write::link(&self.database, session))
+        })
     }
 
     /// Returns a run if it is over.
@@ -239,67 +206,54 @@ impl Store {
                 let _ = fs::remove_file(draft);
             }
         }
-        let next = self.next_run_in(&side)?;
+        // If it wrote nothing, that is where it starts itself.
+        let next = self.database.next_start(&side.log, side.log_start, side.id.as_str())?;
         Ok(Some(EndedRun { side, status, next }))
     }
 
     /// Writes the figures that were read from a run's log.
-    fn write_read(&mut self, run: &EndedRun, read: io::Result<SessionFigures>) -> Result<(), StoreError> {
+    fn write_read(&self, run: &EndedRun, read: io::Result<SessionFigures>) -> Result<(), StoreError> {
         match read {
             Ok(figures) => self.write_figures(run, &figures),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let fail = self.fail();
-                let (id, status) = (run.side.id.as_str(), run.status.name());
-                let transaction = self.connection.transaction().map_err(&fail)?;
-                transaction
-                    .execute("UPDATE sources SET gone = 1 WHERE session = ?1 AND kind = 'run'", [id])
-                    .map_err(&fail)?;
-                transaction
-                    .execute("UPDATE sessions SET status = ?2 WHERE id = ?1", [id, status])
-                    .map_err(&fail)?;
-                transaction.commit().map_err(fail)
+                let id = run.side.id.as_str();
+                self.database.transaction(|| {
+                    self.database.mark_log_gone(id)?;
+                    self.database.write_status(id, run.status.name())
+                })
             }
             // It may be readable the next time.
             Err(_) => Ok(()),
         }
     }
 
-    /// Returns the offset at which the next run starts in the same log. That is where this one starts if it wrote nothing.
-    fn next_run_in(&self, side: &RunSideFile) -> Result<Option<u64>, StoreError> {
-        let sql = "SELECT min(start) FROM sources WHERE path = ?1 AND (start > ?2 OR start = ?2 AND session > ?3) AND kind = 'run'";
-        let (log, start) = (path_text(&side.log), side.log_start.cast_signed());
-        let found = self.connection.query_row(sql, params![log, start, side.id.as_str()], |row| row.get(0));
-        found.map_err(self.fail())
-    }
-
-    fn write_figures(&mut self, run: &EndedRun, figures: &SessionFigures) -> Result<(), StoreError> {
+    fn write_figures(&self, run: &EndedRun, figures: &SessionFigures) -> Result<(), StoreError> {
         let EndedRun { side, status, next } = run;
-        let fail = self.fail();
-        let transaction = self.connection.transaction().map_err(&fail)?;
-        let now = RunSideFile::read(&self.paths.side_file(&side.id));
-        if now.is_ok_and(|now| now != *side) {
-            // It changed meanwhile. The process that changed it writes the row as well, or the row is completed the next time.
-            return Ok(());
-        }
-        let task = side.task.as_deref().or(side.stdin.as_deref()).and_then(title_of);
-        let title = figures.given_title.clone().or(task).or_else(|| figures.title.clone());
-        let folder = path_text(&side.folder);
-        let entry = entry(side, *status, title.as_deref(), &folder, Some(figures));
-        write::session(&transaction, &entry).map_err(&fail)?;
-        write::figures(&transaction, side.id.as_str(), figures, false).map_err(&fail)?;
-        let about = fs::metadata(&side.log).ok();
-        let to_end = about.as_ref().map(|about| next.unwrap_or(about.len()).saturating_sub(side.log_start));
-        let source = SourceRow {
-            size: side.log_bytes.or(to_end),
-            mtime: about.as_ref().map(changed),
-            gone: about.is_none(),
-            ..source(side)
-        };
-        write::source(&transaction, side.id.as_str(), &source).map_err(&fail)?;
-        if let Some(session) = entry.agent_session {
-            write::link(&transaction, session).map_err(&fail)?;
-        }
-        transaction.commit().map_err(fail)
+        let id = side.id.as_str();
+        self.database.transaction(|| {
+            let now = RunSideFile::read(&self.paths.side_file(&side.id));
+            if now.is_ok_and(|now| now != *side) {
+                // It changed meanwhile. The process that changed it writes the row as well, or the row is completed the next time.
+                return Ok(());
+            }
+            let task = side.task.as_deref().or(side.stdin.as_deref()).and_then(title_of);
+            let title = figures.given_title.clone().or(task).or_else(|| figures.title.clone());
+            let folder = path_text(&side.folder);
+            let entry = entry(side, *status, title.as_deref(), &folder, Some(figures));
+            write::session(&self.database, &entry)?;
+            self.database.write_figures(id, figures, false)?;
+            let about = fs::metadata(&side.log).ok();
+            let to_end =
+                about.as_ref().map(|about| next.unwrap_or(about.len()).saturating_sub(side.log_start));
+            let source = SourceRow {
+                size: side.log_bytes.or(to_end),
+                mtime: about.as_ref().map(changed),
+                gone: about.is_none(),
+                ..source(side)
+            };
+            self.database.write_source(id, &source)?;
+            entry.agent_session.iter().try_for_each(|session| write::link(&self.database, session))
+        })
     }
 }
 

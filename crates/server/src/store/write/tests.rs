@@ -1,13 +1,14 @@
 //! Rows in a database in memory: what is written, and how runs are linked.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use rusqlite::Connection;
+use streamfmt::core::event::Usage;
 
 use super::*;
 use crate::side_file::LogGap;
-use crate::store::{CountedMessages, database};
+use crate::store::row::{SourceKind, SourceRow};
+use crate::store::{CountedFrom, CountedMessages, SessionFigures, SessionOutcome};
 
 /// A run with the fields on which links depend.
 #[derive(Clone)]
@@ -81,49 +82,40 @@ fn entry<'a>(run: &'a Run, mark: &'a ProcessMark, labels: &'a BTreeMap<String, S
     }
 }
 
-fn change<T>(connection: &mut Connection, change: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>) -> T {
-    let transaction = connection.transaction().unwrap();
-    let changed = change(&transaction).unwrap();
-    transaction.commit().unwrap();
-    changed
-}
-
 /// Writes the row of a run, without its figures and links.
-fn write(transaction: &Transaction<'_>, run: &Run) -> rusqlite::Result<()> {
+fn write(database: &Database, run: &Run) {
     let (boot, start) = run.boot.map_or((None, None), |(boot, start)| (Some(boot.to_owned()), Some(start)));
-    session(transaction, &entry(run, &ProcessMark { pid: 1, start, boot }, &BTreeMap::new()))
+    session(database, &entry(run, &ProcessMark { pid: 1, start, boot }, &BTreeMap::new())).unwrap();
 }
 
-fn add(connection: &mut Connection, run: &Run) {
-    change(connection, |transaction| {
-        write(transaction, run)?;
-        figures(transaction, run.id, &run.figures, false)?;
-        link(transaction, run.session)
-    });
+fn add(database: &Database, run: &Run) {
+    write(database, run);
+    database.write_figures(run.id, &run.figures, false).unwrap();
+    link(database, run.session).unwrap();
 }
 
-fn all(runs: &[Run]) -> Connection {
-    let mut connection = database::in_memory().unwrap();
+fn empty() -> Database {
+    Database::in_memory(Path::new("nowhere")).unwrap()
+}
+
+fn all(runs: &[Run]) -> Database {
+    let database = empty();
     for run in runs {
-        add(&mut connection, run);
+        add(&database, run);
     }
-    connection
-}
-
-fn text(connection: &Connection, sql: &str) -> String {
-    connection.query_row(sql, [], |row| row.get::<_, Option<String>>(0)).unwrap().unwrap_or_default()
+    database
 }
 
 /// Each run with the run that it resumes, by id.
-fn links(connection: &Connection) -> String {
-    text(connection, "SELECT group_concat(id || '<' || coalesce(resumes, ''), ' ' ORDER BY id) FROM sessions")
+fn links(database: &Database) -> String {
+    database.text("SELECT group_concat(id || '<' || coalesce(resumes, ''), ' ' ORDER BY id) FROM sessions")
 }
 
 /// The cost, the API time, and the tokens of input and output of each run, by id.
-fn own(connection: &Connection) -> String {
+fn own(database: &Database) -> String {
     let sql = "SELECT group_concat(id || ' ' || cost_usd || ' ' || api_ms || ' ' || tokens_input || ' ' || tokens_output, ', ' ORDER BY id) \
                FROM sessions";
-    text(connection, sql)
+    database.text(sql)
 }
 
 #[test]
@@ -218,9 +210,9 @@ fn the_first_run_of_a_session_resumes_the_last_run_before_it_of_the_session_that
         let reversed: Vec<Run> = runs.into_iter().rev().collect();
         assert_eq!(links(&all(&reversed)), expected, "{why}, the last one first");
     }
-    let connection = all(&[run("a", "s", 10).resumes("s"), run("b", "t", 20).resumes("s")]);
+    let database = all(&[run("a", "s", 10).resumes("s"), run("b", "t", 20).resumes("s")]);
     let sql = "SELECT group_concat(id || '<' || coalesce(parent_session, ''), ' ' ORDER BY id) FROM sessions";
-    assert_eq!(text(&connection, sql), "a< b<s", "that isn't kept");
+    assert_eq!(database.text(sql), "a< b<s", "that isn't kept");
 }
 
 #[test]
@@ -231,22 +223,22 @@ fn runs_that_are_left_by_a_run_are_linked_anew_and_so_is_whoever_came_from_them(
         run("c", "s", 30).with(sums(6.0, 600, 60, 60, either(10, 10))),
         run("d", "t", 40).with(sums(7.0, 700, 70, 70, either(60, 60))).resumes("s"),
     ];
-    let mut connection = all(&runs);
+    let database = all(&runs);
     // The third one doesn't continue from the second.
-    assert_eq!(links(&connection), "a< b<a c<b d<c");
-    assert_eq!(own(&connection), "a 1.0 100 10 10, b 2.0 200 20 20, c 6.0 600 60 60, d 1.0 100 10 10");
+    assert_eq!(links(&database), "a< b<a c<b d<c");
+    assert_eq!(own(&database), "a 1.0 100 10 10, b 2.0 200 20 20, c 6.0 600 60 60, d 1.0 100 10 10");
     // The agent names the session of the second run only later.
     let moved = Run { session: "u", ..runs[1].clone() };
-    change(&mut connection, |transaction| write(transaction, &moved));
-    assert_eq!(links(&connection), "a< b<a c<a d<c", "the run itself is linked by the caller");
-    assert_eq!(own(&connection), "a 1.0 100 10 10, b 2.0 200 20 20, c 5.0 500 50 50, d 1.0 100 10 10");
-    change(&mut connection, |transaction| link(transaction, "u"));
-    assert_eq!(links(&connection), "a< b< c<a d<c");
-    assert_eq!(own(&connection), "a 1.0 100 10 10, b 3.0 300 30 30, c 5.0 500 50 50, d 1.0 100 10 10");
+    write(&database, &moved);
+    assert_eq!(links(&database), "a< b<a c<a d<c", "the run itself is linked by the caller");
+    assert_eq!(own(&database), "a 1.0 100 10 10, b 2.0 200 20 20, c 5.0 500 50 50, d 1.0 100 10 10");
+    link(&database, "u").unwrap();
+    assert_eq!(links(&database), "a< b< c<a d<c");
+    assert_eq!(own(&database), "a 1.0 100 10 10, b 3.0 300 30 30, c 5.0 500 50 50, d 1.0 100 10 10");
     // A run before all others of a session changes the link of the runs that resumed the session.
     let late = Run { session: "t", ..run("e", "t", 35) };
-    add(&mut connection, &late);
-    assert_eq!(links(&connection), "a< b< c<a d<e e<");
+    add(&database, &late);
+    assert_eq!(links(&database), "a< b< c<a d<e e<");
 }
 
 #[test]
@@ -302,8 +294,8 @@ fn sums_of_a_run_are_its_own_without_those_of_the_run_that_it_goes_on_from() {
         let runs: Vec<Run> =
             (10..).zip(ids).zip(figures).map(|((at, id), it)| run(id, "s", at).with(it)).collect();
         let last = runs.last().unwrap().id;
-        let of_last = |connection: &Connection| {
-            own(connection).rsplit(", ").next().unwrap().strip_prefix(&format!("{last} ")).unwrap().to_owned()
+        let of_last = |database: &Database| {
+            own(database).rsplit(", ").next().unwrap().strip_prefix(&format!("{last} ")).unwrap().to_owned()
         };
         assert_eq!(of_last(&all(&runs)), expected, "{why}");
         let reversed: Vec<Run> = runs.into_iter().rev().collect();
@@ -339,27 +331,27 @@ fn an_agent_that_reports_only_sums_goes_on_if_they_grew_by_about_a_call() {
         if calls > 0 {
             first.calls = BTreeMap::from([("Bash".to_owned(), calls)]);
         }
-        let connection = all(&[run("a", "s", 10).with(first), run("b", "s", 20).with(of(after))]);
+        let database = all(&[run("a", "s", 10).with(first), run("b", "s", 20).with(of(after))]);
         let sql = "SELECT tokens_input || ' ' || tokens_output FROM sessions WHERE id = 'b'";
-        let found = text(&connection, sql);
+        let found = database.text(sql);
         assert_eq!(found, format!("{} {}", expected.0, expected.1), "{before:?} {calls} {after:?}");
     }
 }
 
 #[test]
 fn costs_have_no_rests_of_floats() {
-    let connection = all(&[
+    let database = all(&[
         run("a", "s", 10).with(sums(0.1, 1, 10, 5, either(0, 0))),
         run("b", "s", 20).with(sums(0.3, 2, 20, 9, either(10, 5))),
     ]);
-    assert_eq!(own(&connection), "a 0.1 1 10 5, b 0.2 1 10 4");
+    assert_eq!(own(&database), "a 0.1 1 10 5, b 0.2 1 10 4");
 }
 
 #[test]
 fn figures_are_replaced_as_a_whole_and_count_only_what_is_known() {
-    let mut connection = database::in_memory().unwrap();
+    let database = empty();
     let row = run("a", "s", 10);
-    change(&mut connection, |transaction| write(transaction, &row));
+    write(&database, &row);
     let usage = Usage { input: 1, output: 2, cache_read: 3, cache_write: 4 };
     let more = Usage { input: 10, ..Usage::default() };
     let full = SessionFigures {
@@ -409,28 +401,24 @@ fn figures_are_replaced_as_a_whole_and_count_only_what_is_known() {
             "",
         ),
     ] {
-        change(&mut connection, |transaction| figures(transaction, "a", &figures_of, has_tokens));
-        assert_eq!(text(&connection, all), row);
-        assert_eq!(
-            (text(&connection, usages).as_str(), text(&connection, calls).as_str()),
-            (usage, called),
-            "{row}"
-        );
+        database.write_figures("a", &figures_of, has_tokens).unwrap();
+        assert_eq!(database.text(all), row);
+        assert_eq!((database.text(usages).as_str(), database.text(calls).as_str()), (usage, called), "{row}");
     }
     let messages = CountedMessages { first: Some(1), all: vec![1, 258] };
     let with = SessionFigures { messages, ..SessionFigures::default() };
-    change(&mut connection, |transaction| figures(transaction, "a", &with, true));
-    assert_eq!(text(&connection, "SELECT hex(hashes) FROM messages"), "01000000000000000201000000000000");
+    database.write_figures("a", &with, true).unwrap();
+    assert_eq!(database.text("SELECT hex(hashes) FROM messages"), "01000000000000000201000000000000");
 }
 
 #[test]
 fn a_row_is_updated_as_a_whole_and_its_figures_stay() {
-    let mut connection = all(&[run("a", "s", 10).with(sums(0.5, 300, 9, 8, CountedFrom::Start))]);
+    let database = all(&[run("a", "s", 10).with(sums(0.5, 300, 9, 8, CountedFrom::Start))]);
     let shown = "SELECT concat_ws('|', agent_session, coalesce(parent_session, '-'), coalesce(agent, '-'), coalesce(model, '-'), \
                  coalesce(title, '-'), coalesce(folder, '-'), coalesce(command, '-'), coalesce(labels, '-'), status, started, \
                  coalesce(ended, '-'), coalesce(exit, '-'), coalesce(pid, '-'), coalesce(pid_start, '-'), coalesce(boot, '-'), \
                  coalesce(first_message, '-'), cost_usd) FROM sessions";
-    assert_eq!(text(&connection, shown), "s|-|-|-|-|-|-|-|done|10000000000|-|-|1|-|-|-|0.5");
+    assert_eq!(database.text(shown), "s|-|-|-|-|-|-|-|done|10000000000|-|-|1|-|-|-|0.5");
     let (second, command) = (run("a", "s", 20), ["claude".to_owned(), "-p".to_owned()]);
     let mark = ProcessMark { pid: 7, start: Some(8), boot: Some("x".to_owned()) };
     let labels = BTreeMap::from([("job".to_owned(), "7".to_owned())]);
@@ -447,14 +435,14 @@ fn a_row_is_updated_as_a_whole_and_its_figures_stay() {
         first_message: Some(5),
         ..entry(&second, &mark, &labels)
     };
-    change(&mut connection, |transaction| session(transaction, &full));
+    session(&database, &full).unwrap();
     let expected = r#"s|t|claude|m|Fix|/home|["claude","-p"]|{"job":"7"}|failed|20000000000|30000000000|{"code":3}|7|8|x|5|0.5"#;
-    assert_eq!(text(&connection, shown), expected);
+    assert_eq!(database.text(shown), expected);
 }
 
 #[test]
 fn a_run_has_one_log_which_may_be_moved_and_other_sources_stay() {
-    let mut connection = all(&[run("a", "s", 10), run("b", "s", 20)]);
+    let database = all(&[run("a", "s", 10), run("b", "s", 20)]);
     let of = |path: &str, kind| SourceRow {
         path: PathBuf::from(path),
         kind,
@@ -481,7 +469,7 @@ fn a_run_has_one_log_which_may_be_moved_and_other_sources_stay() {
             "a /2 run 3 5 /e [{\"at\":1,\"bytes\":2}] 7 1, a /h history 3 5 /e - 7 0, b /1 run 3 5 /e - 7 0",
         ),
     ] {
-        change(&mut connection, |transaction| source(transaction, session, &row));
-        assert_eq!(text(&connection, shown), expected);
+        database.write_source(session, &row).unwrap();
+        assert_eq!(database.text(shown), expected);
     }
 }

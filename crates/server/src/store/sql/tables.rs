@@ -42,7 +42,7 @@ impl SqlTable {
     pub(super) fn all(connection: &Connection) -> rusqlite::Result<Vec<Self>> {
         let sql = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name <> 'sessions', rowid";
         let mut statement = connection.prepare(sql)?;
-        let names: Vec<String> = statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        let names: Vec<String> = statement.query_map([], |row| row.get("name"))?.collect::<Result<_, _>>()?;
         let tables = names.into_iter().map(|name| Self::read(connection, name));
         let mut tables: Vec<Self> = tables.collect::<Result<_, _>>()?;
         tables.retain(|table| {
@@ -57,9 +57,9 @@ impl SqlTable {
         let mut rows = statement.query([&name])?;
         let (mut columns, mut key) = (Vec::new(), Vec::new());
         while let Some(row) = rows.next()? {
-            let (kind, place): (String, usize) = (row.get(1)?, row.get(3)?);
+            let (kind, place): (String, usize) = (row.get("type")?, row.get("pk")?);
             let column = SqlColumn {
-                name: row.get(0)?,
+                name: row.get("name")?,
                 kind: match &*kind {
                     "TEXT" => Some(Type::Text),
                     "INTEGER" => Some(Type::Integer),
@@ -67,7 +67,7 @@ impl SqlTable {
                     "BLOB" => Some(Type::Blob),
                     _ => None,
                 },
-                is_required: row.get(2)?,
+                is_required: row.get("notnull")?,
                 is_key: place > 0,
             };
             key.extend((place > 0).then(|| (place, column.name.clone())));

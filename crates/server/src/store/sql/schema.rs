@@ -109,11 +109,11 @@ UPDATE sources SET mtime = -1 WHERE kind = 'history' AND mtime IS NOT NULL;
 const RESUMING: &str = "CREATE INDEX sessions_by_resumes ON sessions (resumes) WHERE resumes IS NOT NULL;";
 
 /// The time of the last change of a history that an older version read.
-pub(super) const READ_BEFORE: i64 = -1;
+pub(crate) const READ_BEFORE: i64 = -1;
 
 /// Returns the version of a database.
 pub(super) fn version(connection: &Connection) -> rusqlite::Result<usize> {
-    connection.pragma_query_value(None, "user_version", |row| row.get(0))
+    connection.pragma_query_value(None, "user_version", |row| row.get("user_version"))
 }
 
 /// Returns an empty database of a version, in memory.

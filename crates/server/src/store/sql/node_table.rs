@@ -3,11 +3,12 @@
 //! `SQLite` keeps the last pages of the table in memory and the others in a file without a name, which ends with the process. Nothing in
 //! it is needed later: it is made again from the log.
 
-use std::path::PathBuf;
+use std::path::Path;
 
-use rusqlite::{Connection, OptionalExtension, Row, named_params};
+use rusqlite::{Connection, Row, named_params};
 
-use super::StoreError;
+use super::super::StoreError;
+use super::{Database, failure};
 
 /// The most memory for the table, in KiB.
 const CACHE: i64 = 2_048;
@@ -30,7 +31,7 @@ const TABLE: &str = "
 /// The nodes of a page, in document order. They are added at the end and never change.
 #[derive(Debug)]
 pub(crate) struct NodeTable {
-    connection: Connection,
+    database: Database,
     len: u64,
 }
 
@@ -60,6 +61,7 @@ impl NodeTable {
     ///
     /// If there is no folder for temporary files.
     pub(crate) fn new() -> Result<Self, StoreError> {
+        let path = Path::new("a temporary file");
         let open = || {
             let connection = Connection::open("")?;
             // Nothing outlives the process, so nothing is made safe against its end.
@@ -70,9 +72,10 @@ impl NodeTable {
             }
             connection.pragma_update(None, "cache_size", -CACHE)?;
             connection.execute_batch(TABLE)?;
-            Ok(Self { connection, len: 0 })
+            Ok(connection)
         };
-        open().map_err(|error| fail(&error))
+        let connection = open().map_err(|error| failure(path, &error))?;
+        Ok(Self { database: Database::new(connection, path), len: 0 })
     }
 
     /// The number of nodes.
@@ -89,65 +92,43 @@ impl NodeTable {
         let place = self.len + 1;
         let is_taken = self.place_of(node.id)?.is_some();
         let id = if is_taken { node.id.rotate_left(32) ^ place } else { node.id };
-        let add = || {
-            self.connection
-                .prepare_cached(
-                    "INSERT INTO node VALUES (:place, :id, :change, :revision, :complete, :depth, :is_open, :bytes, :html)",
-                )?
-                .execute(named_params! {
-                    ":place": place.cast_signed(),
-                    ":id": id.cast_signed(),
-                    ":change": node.change.cast_signed(),
-                    ":revision": node.revision.cast_signed(),
-                    ":complete": node.complete.cast_signed(),
-                    ":depth": node.depth,
-                    ":is_open": node.is_open,
-                    ":bytes": node.html.len(),
-                    ":html": node.html,
-                })
-        };
-        add().map_err(|error| fail(&error))?;
+        self.database.change(
+            "INSERT INTO node VALUES (:place, :id, :change, :revision, :complete, :depth, :is_open, :bytes, :html)",
+            named_params! {
+                ":place": place.cast_signed(),
+                ":id": id.cast_signed(),
+                ":change": node.change.cast_signed(),
+                ":revision": node.revision.cast_signed(),
+                ":complete": node.complete.cast_signed(),
+                ":depth": node.depth,
+                ":is_open": node.is_open,
+                ":bytes": node.html.len(),
+                ":html": node.html,
+            },
+        )?;
         self.len = place;
         Ok(())
     }
 
     /// The place of the node of this id, from 1 on.
     pub(crate) fn place_of(&self, id: u64) -> Result<Option<u64>, StoreError> {
-        let find = || {
-            self.connection
-                .prepare_cached("SELECT place FROM node WHERE id = :id")?
-                .query_row(named_params! { ":id": id.cast_signed() }, |row| number(row, "place"))
-                .optional()
-        };
-        find().map_err(|error| fail(&error))
+        let sql = "SELECT place FROM node WHERE id = ?1";
+        self.database.first(sql, [id.cast_signed()], |row| number(row, "place"))
     }
 
     /// The id of the node at a place.
     pub(crate) fn id_at(&self, place: u64) -> Result<Option<u64>, StoreError> {
-        let find = || {
-            self.connection
-                .prepare_cached("SELECT id FROM node WHERE place = :place")?
-                .query_row(named_params! { ":place": place.cast_signed() }, |row| number(row, "id"))
-                .optional()
-        };
-        find().map_err(|error| fail(&error))
+        let sql = "SELECT id FROM node WHERE place = ?1";
+        self.database.first(sql, [place.cast_signed()], |row| number(row, "id"))
     }
 
     /// The last `most` nodes before a place, in document order.
     pub(crate) fn before(&self, place: u64, most: usize) -> Result<Vec<TableNode>, StoreError> {
-        let read = || {
-            let mut statement = self
-                .connection
-                .prepare_cached("SELECT * FROM node WHERE place < :place ORDER BY place DESC LIMIT :most")?;
-            let rows = statement.query_map(
-                named_params! { ":place": place.cast_signed(), ":most": i64::try_from(most).unwrap_or(i64::MAX) },
-                node_of,
-            )?;
-            let mut nodes = rows.collect::<rusqlite::Result<Vec<_>>>()?;
-            nodes.reverse();
-            Ok(nodes)
-        };
-        read().map_err(|error| fail(&error))
+        let sql = "SELECT * FROM node WHERE place < ?1 ORDER BY place DESC LIMIT ?2";
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        let mut nodes: Vec<TableNode> = self.database.all(sql, [place.cast_signed(), most], node_of)?;
+        nodes.reverse();
+        Ok(nodes)
     }
 
     /// The nodes that changed after a change and after a revision, in the order of changes, each with its place: until they have about
@@ -158,45 +139,34 @@ impl NodeTable {
         revision: u64,
         most: usize,
     ) -> Result<Vec<(u64, TableNode)>, StoreError> {
-        let read = || {
-            let mut statement = self.connection.prepare_cached(
-                "SELECT * FROM node WHERE change > :change AND revision > :revision ORDER BY change",
-            )?;
-            let mut rows = statement.query(
-                named_params! { ":change": change.cast_signed(), ":revision": revision.cast_signed() },
-            )?;
-            let (mut nodes, mut bytes) = (Vec::new(), 0);
-            // The one after the last tells where its revision ends.
-            let mut is_last = false;
-            while !is_last && let Some(row) = rows.next()? {
-                is_last = bytes > most;
-                let node = node_of(row)?;
-                bytes += node.html.len();
-                nodes.push((number(row, "place")?, node));
-            }
-            Ok(nodes)
-        };
-        read().map_err(|error| fail(&error))
+        let sql = "SELECT * FROM node WHERE change > ?1 AND revision > ?2 ORDER BY change";
+        let (mut nodes, mut bytes) = (Vec::new(), 0);
+        let read = |row: &Row<'_>| Ok((number(row, "place")?, node_of(row)?));
+        self.database.each(sql, [change, revision].map(u64::cast_signed), read, |(place, node)| {
+            // The one after the last shows where its revision ends.
+            let is_last = bytes > most;
+            bytes += node.html.len();
+            nodes.push((place, node));
+            !is_last
+        })?;
+        Ok(nodes)
     }
 
     /// Whether more than `most` bytes changed after a change and after a revision.
     pub(crate) fn are_more(&self, change: u64, revision: u64, most: usize) -> Result<bool, StoreError> {
-        let count = || {
-            let mut statement = self.connection.prepare_cached(
-                "SELECT bytes FROM node WHERE change > :change AND revision > :revision ORDER BY change",
-            )?;
-            let mut rows = statement.query(
-                named_params! { ":change": change.cast_signed(), ":revision": revision.cast_signed() },
-            )?;
-            let mut bytes = 0;
-            while bytes <= most as u64
-                && let Some(row) = rows.next()?
-            {
-                bytes += number(row, "bytes")?;
-            }
-            Ok(bytes > most as u64)
-        };
-        count().map_err(|error| fail(&error))
+        let sql = "SELECT bytes FROM node WHERE change > ?1 AND revision > ?2 ORDER BY change";
+        let mut bytes = 0;
+        let values = [change, revision].map(u64::cast_signed);
+        self.database.each(
+            sql,
+            values,
+            |row| number(row, "bytes"),
+            |more| {
+                bytes += more;
+                bytes <= most as u64
+            },
+        )?;
+        Ok(bytes > most as u64)
     }
 }
 
@@ -219,10 +189,6 @@ fn node_of(row: &Row<'_>) -> rusqlite::Result<TableNode> {
 /// Some pragmas answer with a row and some don't.
 fn ignore_no_row(error: rusqlite::Error) -> rusqlite::Result<()> {
     if matches!(error, rusqlite::Error::QueryReturnedNoRows) { Ok(()) } else { Err(error) }
-}
-
-fn fail(error: &rusqlite::Error) -> StoreError {
-    StoreError::of(&PathBuf::from("a temporary file"), error)
 }
 
 #[cfg(test)]

@@ -10,11 +10,9 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
+use super::super::StoreError;
 use super::salvage::{self, Salvage};
-use super::{StoreError, check, schema};
-
-/// How long a statement waits for another process.
-const PATIENCE: Duration = Duration::from_secs(10);
+use super::{Database, PATIENCE, failure, problems, schema};
 
 /// The time between attempts of a statement for which `SQLite` itself doesn't wait.
 const RETRY: Duration = Duration::from_millis(5);
@@ -26,26 +24,45 @@ const LOG: &str = "-wal";
 /// The suffix of the journal, which holds pages as they were before an unfinished transaction.
 const JOURNAL: &str = "-journal";
 
-/// Opens the database, creating it if needed. An empty file is damage, since a new one is never seen empty.
-pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
-    if is_missing(path) {
-        let _lock = lock(path)?;
-        // Another process may have been faster.
+impl Database {
+    /// Opens the database at a path, creating it if needed. An empty file is damage, since a new one is never seen empty.
+    pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
         if is_missing(path) {
-            let draft = DatabaseDraft::at(with_ending(path, ".new"));
-            drop(draft.create()?);
-            draft.publish(path)?;
+            let _lock = lock(path)?;
+            // Another process may have been faster.
+            if is_missing(path) {
+                let draft = DatabaseDraft::at(with_ending(path, ".new"));
+                drop(draft.create()?);
+                draft.publish(path)?;
+            }
         }
+        open_existing(path)
     }
-    open_existing(path)
+
+    /// Opens an empty database that is nowhere but in memory. `path`: where it would be otherwise.
+    pub(crate) fn in_memory(path: &Path) -> Result<Self, StoreError> {
+        let open = || {
+            let mut connection = Connection::open_in_memory()?;
+            connection.pragma_update(None, "foreign_keys", true)?;
+            schema::migrate(&mut connection)?;
+            Ok(connection)
+        };
+        Ok(Self::new(open().map_err(|error| failure(path, &error))?, path))
+    }
+
+    /// Empties the write-ahead log, which contains earlier versions of pages. Returns false if other processes are reading.
+    pub(crate) fn empty_log(&self) -> Result<bool, StoreError> {
+        let busy = self.first("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>("busy"))?;
+        Ok(busy.unwrap_or(0) == 0)
+    }
 }
 
 fn is_missing(path: &Path) -> bool {
     fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
-fn open_existing(path: &Path) -> Result<Connection, StoreError> {
-    let fail = |error| StoreError::of(path, &error);
+fn open_existing(path: &Path) -> Result<Database, StoreError> {
+    let fail = |error| failure(path, &error);
     let file = open_file(path, OpenOptions::new().read(true).write(true));
     let size = file.and_then(|file| Ok(file.metadata()?.len()));
     if size.map_err(|error| StoreError::File(path.to_owned(), error))? == 0 {
@@ -62,15 +79,7 @@ fn open_existing(path: &Path) -> Result<Connection, StoreError> {
     }
     prepare(&connection, path).map_err(fail)?;
     schema::migrate(&mut connection).map_err(fail)?;
-    Ok(connection)
-}
-
-/// Opens an empty database that is nowhere but in memory.
-pub(super) fn in_memory() -> rusqlite::Result<Connection> {
-    let mut connection = Connection::open_in_memory()?;
-    connection.pragma_update(None, "foreign_keys", true)?;
-    schema::migrate(&mut connection)?;
-    Ok(connection)
+    Ok(Database::new(connection, path))
 }
 
 /// Connects to the file, exclusively or with others, and reads its version.
@@ -125,7 +134,7 @@ impl DatabaseDraft {
             schema::migrate(&mut connection)?;
             Ok(connection)
         });
-        created.map_err(|error| StoreError::of(path, &error))
+        created.map_err(|error| failure(path, &error))
     }
 
     /// Copies a damaged database such that as much as possible of it can be read.
@@ -135,7 +144,7 @@ impl DatabaseDraft {
         let copied = copy("").and_then(|_| copy(JOURNAL)).and_then(|_| copy(LOG));
         let mended = copied.and_then(|has_log| salvage::mend_header(&self.path, has_log));
         mended.map_err(|error| StoreError::File(self.path.clone(), error))?;
-        salvage::open(&self.path).map_err(|error| StoreError::of(&self.path, &error))
+        salvage::open(&self.path).map_err(|error| failure(&self.path, &error))
     }
 
     /// Moves a complete database, which isn't open, to its place.
@@ -162,7 +171,7 @@ fn prepare(connection: &Connection, path: &Path) -> rusqlite::Result<()> {
     let begun = Instant::now();
     let mode = loop {
         let mode: rusqlite::Result<String> =
-            connection.pragma_update_and_check(None, "journal_mode", wanted, |row| row.get(0));
+            connection.pragma_update_and_check(None, "journal_mode", wanted, |row| row.get("journal_mode"));
         // SQLite doesn't wait for other processes here.
         match mode {
             Err(error) if is_busy(&error) && begun.elapsed() < PATIENCE => std::thread::sleep(RETRY),
@@ -226,44 +235,21 @@ fn is_remote(kind: i64) -> bool {
     REMOTE.contains(&(kind & 0xffff_ffff))
 }
 
-/// Whether the error is that the file isn't a sound database of ours: pages or values that can't be read, or another schema, where no
-/// statement fits. Only then is it replaced, unless [`check::problems`] finds nothing.
-pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
-    use rusqlite::Error;
-    match error {
-        Error::SqliteFailure(code, _) => {
-            matches!(code.code, ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
-                || code.extended_code == rusqlite::ffi::SQLITE_ERROR
-        }
-        Error::SqlInputError { .. } | Error::InvalidColumnType(..) => true,
-        error => is_undecodable(error),
-    }
-}
-
-/// Whether the error is that a value can't be decoded, although it has the right type.
-pub(super) fn is_undecodable(error: &rusqlite::Error) -> bool {
-    use rusqlite::Error;
-    matches!(
-        error,
-        Error::Utf8Error(..) | Error::IntegralValueOutOfRange(..) | Error::FromSqlConversionFailure(..)
-    )
-}
-
 /// A damaged database that was replaced.
-pub(super) struct Replaced {
+pub(crate) struct Replaced {
     /// Where it is now.
-    pub(super) aside: PathBuf,
+    pub(crate) aside: PathBuf,
     /// What could be saved of it.
-    pub(super) salvage: Salvage,
+    pub(crate) salvage: Salvage,
 }
 
 /// Replaces a damaged database by a new one with everything that can be read, and keeps it under another name. Until the new one is
-/// complete, the damaged one stays in its place. If another process has done this meanwhile, returns only the connection.
-pub(super) fn replace(path: &Path) -> Result<(Connection, Option<Replaced>), StoreError> {
+/// complete, the damaged one stays in its place. If another process has done this meanwhile, returns only the database.
+pub(crate) fn replace(path: &Path) -> Result<(Database, Option<Replaced>), StoreError> {
     let fail = |error| StoreError::File(path.to_owned(), error);
     let _lock = lock(path)?;
-    match open_existing(path).and_then(|connection| is_sound(&connection, path).map(|()| connection)) {
-        Ok(connection) => return Ok((connection, None)),
+    match open_existing(path).and_then(|database| is_sound(&database).map(|()| database)) {
+        Ok(database) => return Ok((database, None)),
         Err(StoreError::Damaged(_)) => {}
         Err(error) => return Err(error),
     }
@@ -277,8 +263,7 @@ pub(super) fn replace(path: &Path) -> Result<(Connection, Option<Replaced>), Sto
         // There may be no log.
         let _ = salvage::count_ids(&with_ending(path, LOG), &mut ids);
         let mut connection = new.create()?;
-        salvage::salvage(&damaged, &ids, &mut connection)
-            .map_err(|error| StoreError::of(&new.path, &error))?
+        salvage::salvage(&damaged, &ids, &mut connection).map_err(|error| failure(&new.path, &error))?
     };
     // Move the database last: a process that opens it in between finds a damaged one, and waits for the lock. It must not find the new
     // one with the log of the old one.
@@ -297,16 +282,16 @@ pub(super) fn replace(path: &Path) -> Result<(Connection, Option<Replaced>), Sto
 }
 
 /// Whether all of it can be read.
-fn is_sound(connection: &Connection, path: &Path) -> Result<(), StoreError> {
-    match check::problems(connection, 1) {
+fn is_sound(database: &Database) -> Result<(), StoreError> {
+    match problems::problems(&database.connection, 1) {
         Ok(found) if found.is_empty() => Ok(()),
-        Ok(_) => Err(StoreError::Damaged(path.to_owned())),
-        Err(error) => Err(StoreError::of(path, &error)),
+        Ok(_) => Err(StoreError::Damaged(database.path.clone())),
+        Err(error) => Err(database.failure(&error)),
     }
 }
 
 /// Waits for the lock under which a database is created or replaced, and files are added to the data folder.
-pub(super) fn lock(path: &Path) -> Result<File, StoreError> {
+pub(crate) fn lock(path: &Path) -> Result<File, StoreError> {
     let name = with_ending(path, ".lock");
     let fail = |error| StoreError::File(name.clone(), error);
     let file = open_file(&name, OpenOptions::new().write(true).create(true).truncate(false)).map_err(fail)?;
@@ -336,7 +321,7 @@ pub(super) fn with_ending(path: &Path, ending: &str) -> PathBuf {
 }
 
 /// Returns the damaged databases that were moved aside.
-pub(super) fn moved_aside(path: &Path) -> Vec<PathBuf> {
+pub(crate) fn moved_aside(path: &Path) -> Vec<PathBuf> {
     let name = path.file_name().map(|name| format!("{}.damaged-", name.to_string_lossy()));
     let (Some(name), Some(folder)) = (name, path.parent()) else { return Vec::new() };
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };

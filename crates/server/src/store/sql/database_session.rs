@@ -16,7 +16,7 @@ use streamfmt::core::dialect::SessionDatabase;
 use streamfmt::core::frame::MAX_LINE;
 use streamfmt::dialect::DIALECTS;
 
-use super::database::with_ending;
+use super::file::with_ending;
 
 /// The beginning of every database.
 const MAGIC: &[u8] = b"SQLite format 3\0";
@@ -27,17 +27,17 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The longest id.
 const LONGEST_ID: usize = 128;
 /// The most sessions that are read from a database.
-pub(super) const MOST_SESSIONS: usize = 1 << 20;
+pub(crate) const MOST_SESSIONS: usize = 1 << 20;
 
 /// A session in the database of an agent.
 #[derive(Clone, Debug)]
-pub(super) struct DatabaseSession {
+pub(crate) struct DatabaseSession {
     database: PathBuf,
     id: String,
 }
 
 /// A database that is open for reading.
-pub(super) struct ReadOnlyDatabase {
+pub(crate) struct ReadOnlyDatabase {
     connection: Connection,
     layout: &'static SessionDatabase,
 }
@@ -48,13 +48,13 @@ fn layouts() -> impl Iterator<Item = &'static SessionDatabase> {
 }
 
 /// Whether a file has the name of an agent's database.
-pub(super) fn is_named_as_database(path: &Path) -> bool {
+pub(crate) fn is_named_as_database(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str());
     name.is_some_and(|name| layouts().any(|layout| (layout.is_named)(name)))
 }
 
 /// Whether a file is a database, by its beginning.
-pub(super) fn is_database(path: &Path) -> bool {
+pub(crate) fn is_database(path: &Path) -> bool {
     header(path).is_ok_and(|header| header.starts_with(MAGIC))
 }
 
@@ -65,7 +65,7 @@ fn header(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// Opens a database with a known layout. Nothing is written, also not beside it.
-pub(super) fn read_only(path: &Path) -> io::Result<ReadOnlyDatabase> {
+pub(crate) fn read_only(path: &Path) -> io::Result<ReadOnlyDatabase> {
     let header = header(path)?;
     if !header.starts_with(MAGIC) {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "isn't a database"));
@@ -136,7 +136,7 @@ fn unknown_layout(error: &rusqlite::Error) -> io::Error {
 impl ReadOnlyDatabase {
     /// Returns the paths of at most `most` sessions in the database at a path, and the number of further ones. Those with an id that
     /// can't be part of a path are left out.
-    pub(super) fn sessions(&self, database: &Path, most: usize) -> io::Result<(Vec<PathBuf>, usize)> {
+    pub(crate) fn sessions(&self, database: &Path, most: usize) -> io::Result<(Vec<PathBuf>, usize)> {
         let mut statement =
             self.connection.prepare(self.layout.sessions).map_err(|error| unreadable(&error))?;
         let mut rows =
@@ -161,42 +161,42 @@ impl ReadOnlyDatabase {
 
 impl DatabaseSession {
     /// The session at a path, if this is one below a file.
-    pub(super) fn at(path: &Path) -> Option<Self> {
+    pub(crate) fn at(path: &Path) -> Option<Self> {
         let id = path.file_name()?.to_str().filter(|id| is_id(id))?;
         let database = path.parent().filter(|database| database.is_file())?;
         Some(Self { database: database.to_owned(), id: id.to_owned() })
     }
 
     /// Another session of the same database.
-    pub(super) fn beside(&self, id: String) -> Self {
+    pub(crate) fn beside(&self, id: String) -> Self {
         Self { database: self.database.clone(), id }
     }
 
     /// Returns its path, without links.
-    pub(super) fn real_path(&self) -> io::Result<PathBuf> {
+    pub(crate) fn real_path(&self) -> io::Result<PathBuf> {
         Ok(self.database.canonicalize()?.join(&self.id))
     }
 
-    pub(super) fn database(&self) -> &Path {
+    pub(crate) fn database(&self) -> &Path {
         &self.database
     }
 
-    pub(super) fn exists(&self) -> io::Result<bool> {
+    pub(crate) fn exists(&self) -> io::Result<bool> {
         let database = read_only(&self.database)?;
         Ok(database.first(database.layout.records, &self.id, |_| Ok(()))?.is_some())
     }
 
     /// Returns a time in nanoseconds since 1970 that changes with each change of it: that of its last change, and its length in the
     /// digits that the agent leaves out.
-    pub(super) fn changed(&self) -> io::Result<i64> {
+    pub(crate) fn changed(&self) -> io::Result<i64> {
         let database = read_only(&self.database)?;
-        let read = |row: &Row<'_>| Ok((row.get::<_, Option<i64>>(0)?, row.get::<_, i64>(1)?));
+        let read = |row: &Row<'_>| Ok((row.get::<_, Option<i64>>("changed")?, row.get::<_, i64>("entries")?));
         let (at, count) = database.first(database.layout.changed, &self.id, read)?.unwrap_or_default();
         Ok(at.unwrap_or_default().saturating_mul(1_000_000).saturating_add(count % 1_000_000))
     }
 
     /// Returns the ids of the sessions below it.
-    pub(super) fn below(&self, database: &ReadOnlyDatabase) -> rusqlite::Result<BTreeSet<String>> {
+    pub(crate) fn below(&self, database: &ReadOnlyDatabase) -> rusqlite::Result<BTreeSet<String>> {
         let mut statement = database.connection.prepare(database.layout.below)?;
         let rows = statement.query_map([&self.id], |row| row.get::<_, String>(0))?;
         rows.take(MOST_SESSIONS).collect()
@@ -204,7 +204,7 @@ impl DatabaseSession {
 
     /// Writes its records to an unnamed file, a line each, and returns it. In the place of a record that can't be read, there is a line of
     /// text.
-    pub(super) fn spool(&self, database: &ReadOnlyDatabase) -> io::Result<File> {
+    pub(crate) fn spool(&self, database: &ReadOnlyDatabase) -> io::Result<File> {
         let fail = |error: rusqlite::Error| unreadable(&error);
         let transaction = database.connection.unchecked_transaction().map_err(fail)?;
         let mut keys = transaction.prepare(database.layout.records).map_err(fail)?;

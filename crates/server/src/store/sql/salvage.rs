@@ -8,7 +8,7 @@ use std::path::Path;
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, ErrorCode, OpenFlags, Params, Row, Statement, Transaction, params_from_iter};
 
-use super::row::nanoseconds;
+use super::nanoseconds;
 use super::schema::{self, READ_BEFORE};
 use super::tables::{SqlColumn, SqlTable};
 use crate::run_id::RunId;
@@ -23,18 +23,18 @@ const HEADER: usize = 100;
 const PAGE: usize = 4_096;
 
 /// The result of a salvage.
-pub(super) struct Salvage {
+pub(crate) struct Salvage {
     /// The number of sessions that were saved.
-    pub(super) saved: usize,
+    pub(crate) saved: usize,
     /// Sessions that were not.
-    pub(super) lost: Vec<LostSession>,
+    pub(crate) lost: Vec<LostSession>,
 }
 
 /// A session that is in the damaged database and can't be read.
-pub(super) struct LostSession {
-    pub(super) id: String,
+pub(crate) struct LostSession {
+    pub(crate) id: String,
     /// The files that it was read from, as far as they are known.
-    pub(super) sources: Vec<String>,
+    pub(crate) sources: Vec<String>,
 }
 
 /// Copies rows from a damaged database to a new one: those that a scan finds from either end, and those that are found by `ids`, which are
@@ -75,7 +75,7 @@ fn stand_in(
     new: &Transaction<'_>,
 ) -> rusqlite::Result<(usize, Vec<LostSession>)> {
     let mut saved = new.prepare("SELECT id FROM sessions")?;
-    let saved: BTreeSet<String> = saved.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    let saved: BTreeSet<String> = saved.query_map([], |row| row.get("id"))?.collect::<Result<_, _>>()?;
     let mut insert = new.prepare("INSERT INTO sessions (id, status, started) VALUES (?1, 'failed', ?2)")?;
     let mut lost = Vec::new();
     // An id that is there only once is damaged itself.
@@ -181,7 +181,7 @@ fn sources(damaged: &Connection, id: &str) -> Vec<String> {
     let Ok(mut statement) = damaged.prepare("SELECT path FROM sources WHERE session = ?1") else {
         return Vec::new();
     };
-    let Ok(paths) = statement.query_map([id], |row| row.get(0)) else { return Vec::new() };
+    let Ok(paths) = statement.query_map([id], |row| row.get("path")) else { return Vec::new() };
     paths.map_while(Result::ok).collect()
 }
 
@@ -261,7 +261,7 @@ fn mend_schema(damaged: &Connection) -> rusqlite::Result<bool> {
     let mut rows = statement.query([])?;
     let mut is_changed = false;
     while let Some(row) = rows.next()? {
-        let (name, sql, at): (String, String, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        let (name, sql, at): (String, String, i64) = (row.get("name")?, row.get("sql")?, row.get("rowid")?);
         if damaged.prepare(&format!("SELECT 1 FROM {name}")).is_err() {
             let update = "UPDATE sqlite_schema SET type = 'table', name = ?1, tbl_name = ?1, sql = ?2 WHERE rowid = ?3";
             is_changed |= damaged.execute(update, (name, sql, at))? > 0;

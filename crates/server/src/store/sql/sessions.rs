@@ -1,0 +1,189 @@
+//! The table `sessions`, without figures.
+
+use jiff::Timestamp;
+use rusqlite::{Row, params};
+use streamfmt::core::event::Usage;
+
+use super::super::StoreError;
+use super::super::row::{self, SessionRow, SessionStatus};
+use super::super::write::SessionEntry;
+use super::{Database, is_undecodable, json, nanoseconds, parsed, time};
+use crate::path_text::text_path;
+use crate::side_file::ProcessMark;
+
+/// The columns of a [`SessionRow`], from `sessions AS s` and one of its sources. The source's columns are one text, so that it is searched
+/// only once: whether it is gone and whether it is the log of a run (`0` or `1` each), followed by its path.
+const SELECT: &str = "SELECT s.id, s.agent_session, s.resumes, s.agent, s.model, s.title, s.folder, s.command, s.labels, s.status, \
+    s.started, s.ended, s.exit, s.pid, s.pid_start, s.boot, s.num_turns, s.duration_ms, s.cost_usd, s.api_ms, s.tokens_input, \
+    s.tokens_output, s.tokens_cache_read, s.tokens_cache_write, (SELECT gone || (kind = 'run') || path FROM sources \
+    WHERE session = s.id ORDER BY kind = 'run' DESC, gone, size DESC, path LIMIT 1) AS source FROM sessions AS s";
+
+fn session(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
+    let source: Option<String> = row.get("source")?;
+    let [input, output, cache_read, cache_write]: [Option<u64>; 4] = [
+        row.get("tokens_input")?,
+        row.get("tokens_output")?,
+        row.get("tokens_cache_read")?,
+        row.get("tokens_cache_write")?,
+    ];
+    let has_tokens = [input, output, cache_read, cache_write].iter().any(Option::is_some);
+    Ok(SessionRow {
+        v: 1,
+        id: row.get("id")?,
+        agent_session: row.get("agent_session")?,
+        resumes: row.get("resumes")?,
+        agent: row.get("agent")?,
+        model: row.get("model")?,
+        title: row.get("title")?,
+        folder: row.get("folder")?,
+        command: parsed(row, "command")?,
+        labels: parsed(row, "labels")?,
+        status: SessionStatus::stored(&row.get::<_, String>("status")?),
+        waiting: None,
+        started: time(row.get("started")?),
+        ended: row.get::<_, Option<i64>>("ended")?.map(time),
+        exit: parsed(row, "exit")?,
+        recorder: match row.get("pid")? {
+            Some(pid) => Some(ProcessMark { pid, start: row.get("pid_start")?, boot: row.get("boot")? }),
+            None => None,
+        },
+        num_turns: row.get("num_turns")?,
+        duration_ms: row.get("duration_ms")?,
+        cost_usd: row.get("cost_usd")?,
+        api_ms: row.get("api_ms")?,
+        tokens: has_tokens.then(|| Usage {
+            input: input.unwrap_or(0),
+            output: output.unwrap_or(0),
+            cache_read: cache_read.unwrap_or(0),
+            cache_write: cache_write.unwrap_or(0),
+        }),
+        source_gone: source.as_deref().is_none_or(|source| source.starts_with('1')),
+        has_run: source.as_deref().and_then(|source| source.get(1..2)) == Some("1"),
+        log: source.as_deref().and_then(|source| source.get(2..)).map(text_path),
+    })
+}
+
+/// Reads what is left of a row if something of it can't be decoded: its id, its status and its times.
+fn remnant(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
+    let id = String::from_utf8_lossy(row.get_ref("id")?.as_bytes().unwrap_or_default()).into_owned();
+    let status = SessionStatus::stored(&row.get::<_, String>("status").unwrap_or_default());
+    let started = time(row.get("started")?);
+    Ok(SessionRow { ended: row.get("ended").ok().map(time), ..row::unknown(id, status, started) })
+}
+
+impl Database {
+    /// Reads a row. One that can't be decoded is cut to its id, and noted.
+    fn session(&self, row: &Row<'_>) -> rusqlite::Result<SessionRow> {
+        match session(row) {
+            Err(error) if is_undecodable(&error) => {
+                let row = remnant(row)?;
+                self.undecoded.borrow_mut().insert(row.id.clone());
+                Ok(row)
+            }
+            read => read,
+        }
+    }
+
+    /// Passes on the sessions that started in a time, the newest first, until `take` returns false. A start that isn't a number comes
+    /// after every number.
+    pub(crate) fn sessions_between(
+        &self,
+        first: Timestamp,
+        last: Option<Timestamp>,
+        take: impl FnMut(SessionRow) -> bool,
+    ) -> Result<(), StoreError> {
+        let sql = format!(
+            "{SELECT} WHERE s.started >= ?1 AND (?2 IS NULL OR s.started <= ?2) ORDER BY s.started DESC, s.id DESC"
+        );
+        let times = params![nanoseconds(first), last.map(nanoseconds)];
+        self.each(&sql, times, |row| self.session(row), take)
+    }
+
+    /// Returns the session that is `back` before the last one that isn't empty. Those that start after `latest` come after all others.
+    pub(crate) fn session_before_last(
+        &self,
+        back: u32,
+        latest: Timestamp,
+    ) -> Result<Option<SessionRow>, StoreError> {
+        let sql = format!(
+            "{SELECT} WHERE s.id = (SELECT id FROM sessions WHERE status <> 'empty' \
+             ORDER BY started > ?2, started DESC, id DESC LIMIT 1 OFFSET ?1)"
+        );
+        self.first(&sql, params![back, nanoseconds(latest)], |row| self.session(row))
+    }
+
+    /// Returns at most 20 sessions whose id begins with a name: first the one with this id, then the newest.
+    pub(crate) fn sessions_named(&self, name: &str) -> Result<Vec<SessionRow>, StoreError> {
+        let sql = format!(
+            "{SELECT} WHERE substr(s.id, 1, length(?1)) = ?1 ORDER BY s.id <> ?1, s.started DESC, s.id DESC LIMIT 20"
+        );
+        self.all(&sql, [name], |row| self.session(row))
+    }
+
+    pub(crate) fn has_session(&self, id: &str) -> Result<bool, StoreError> {
+        self.first("SELECT 1 FROM sessions WHERE id = ?1", [id], |_| Ok(())).map(|found| found.is_some())
+    }
+
+    /// Returns when a session started.
+    pub(crate) fn started(&self, id: &str) -> Result<Option<Timestamp>, StoreError> {
+        self.first("SELECT started FROM sessions WHERE id = ?1", [id], |row| row.get("started").map(time))
+    }
+
+    /// Returns the agent's own id of a session.
+    pub(crate) fn agent_session(&self, id: &str) -> Result<Option<String>, StoreError> {
+        let sql = "SELECT agent_session FROM sessions WHERE id = ?1";
+        self.first(sql, [id], |row| row.get("agent_session")).map(Option::flatten)
+    }
+
+    /// Returns the newest row of an agent's session.
+    pub(crate) fn newest_of(&self, agent_session: &str, agent: &str) -> Result<Option<String>, StoreError> {
+        let sql = "SELECT id FROM sessions WHERE agent_session = ?1 AND (agent IS NULL OR agent = ?2) \
+                   ORDER BY started DESC, id DESC LIMIT 1";
+        self.first(sql, [agent_session, agent], |row| row.get("id"))
+    }
+
+    /// Writes a row, or updates it. Figures are left unchanged.
+    pub(crate) fn write_session(&self, entry: &SessionEntry<'_>) -> Result<(), StoreError> {
+        let sql = "INSERT INTO sessions (id, agent_session, agent, model, title, folder, command, labels, status, started, ended, exit, \
+             pid, pid_start, boot, parent_session, first_message) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17) \
+             ON CONFLICT (id) DO UPDATE SET agent_session = ?2, agent = ?3, model = ?4, title = ?5, folder = ?6, command = ?7, \
+             labels = ?8, status = ?9, started = ?10, ended = ?11, exit = ?12, pid = ?13, pid_start = ?14, boot = ?15, \
+             parent_session = ?16, first_message = ?17";
+        let values = params![
+            entry.id,
+            entry.agent_session,
+            entry.agent,
+            entry.model,
+            entry.title,
+            entry.folder,
+            (!entry.command.is_empty()).then(|| json(&entry.command)),
+            (!entry.labels.is_empty()).then(|| json(&entry.labels)),
+            entry.status,
+            nanoseconds(entry.started),
+            entry.ended.map(nanoseconds),
+            entry.exit.map(|exit| json(&exit)),
+            entry.recorder.map(|mark| mark.pid),
+            entry.recorder.and_then(|mark| mark.start).map(u64::cast_signed),
+            entry.recorder.and_then(|mark| mark.boot.as_deref()),
+            entry.parent_session.filter(|parent| Some(*parent) != entry.agent_session),
+            entry.first_message.map(u64::cast_signed),
+        ];
+        self.change(sql, values).map(drop)
+    }
+
+    pub(crate) fn write_status(&self, id: &str, status: &str) -> Result<(), StoreError> {
+        self.change("UPDATE sessions SET status = ?2 WHERE id = ?1", [id, status]).map(drop)
+    }
+
+    /// Writes which of our sessions a session resumes.
+    pub(crate) fn write_resumes(&self, id: &str, resumes: Option<&str>) -> Result<(), StoreError> {
+        self.change("UPDATE sessions SET resumes = ?2 WHERE id = ?1", params![id, resumes]).map(drop)
+    }
+
+    /// Removes a session with all its rows. Sessions that resume it stay.
+    pub(crate) fn remove_session(&self, id: &str) -> Result<(), StoreError> {
+        self.change("DELETE FROM sessions WHERE id = ?1", [id])?;
+        self.change("UPDATE sessions SET resumes = NULL WHERE resumes = ?1", [id]).map(drop)
+    }
+}
