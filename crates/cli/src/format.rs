@@ -17,7 +17,7 @@ use streamfmt::unpack::{UnpackedReader, Unpacker};
 use streamfmt::writer::ci::parted;
 use streamfmt::{Engine, format_ahead, origins};
 #[cfg(unix)]
-use streamfmt_server::store::{FiguresCollector, SessionFigures};
+use streamfmt_server::store::{FiguresCollector, ReadSession};
 use streamfmt_server::store::{Store, subagents_of};
 
 use crate::also::{AlsoOutput, SummaryText};
@@ -283,7 +283,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
 
     /// The figures of the input, if they were collected.
     #[cfg(unix)]
-    pub(crate) fn take_figures(&mut self) -> Option<SessionFigures> {
+    pub(crate) fn take_figures(&mut self) -> Option<ReadSession> {
         match self.figures.take() {
             Some(FormattedFigures::Collected(figures)) => Some(*figures),
             _ => None,
@@ -499,7 +499,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
 enum FormattedFigures {
     Wanted,
     Collecting(FiguresCollector),
-    Collected(Box<SessionFigures>),
+    Collected(Box<ReadSession>),
 }
 
 /// Takes text that nobody reads.

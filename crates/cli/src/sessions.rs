@@ -12,7 +12,7 @@ use streamfmt::core::redact::{Redaction, Redactor};
 use streamfmt::json;
 use streamfmt_server::claim;
 use streamfmt_server::store::{
-    FoundSession, ImportStep, SessionDetails, SessionFilter, SessionRow, SessionStatus, Store, StoreError,
+    FoundSession, ImportStep, SessionDetails, SessionFilter, SessionRecord, SessionStatus, Store, StoreError,
 };
 use streamfmt_server::{path_text, text_path};
 
@@ -79,7 +79,7 @@ pub(crate) fn input(name: &str, args: &Args) -> Result<InputSource, u8> {
     let mut store = Store::open_to_read(&claimed_folder()?).map_err(|error| refuse(&error))?;
     catch_up(&mut store)?;
     let found = find(&mut store, name, "file and no session");
-    let input = found.and_then(|session| show::input(&mut store, &session.row.id, args));
+    let input = found.and_then(|session| show::input(&mut store, &session.record.run.id, args));
     print_notices(&mut store);
     input
 }
@@ -175,8 +175,8 @@ fn find(store: &mut Store, name: &str, what: &str) -> Result<SessionDetails, u8>
         FoundSession::Several(candidates) => {
             print(&format!("\"{name}\" is the start of several ids:"));
             for candidate in candidates {
-                let title = candidate.title.map(|title| format!("  {title}")).unwrap_or_default();
-                print(&format!("{}{title}", candidate.id));
+                let title = candidate.run.title.map(|title| format!("  {title}")).unwrap_or_default();
+                print(&format!("{}{title}", candidate.run.id));
             }
             Err(USAGE)
         }
@@ -202,26 +202,24 @@ pub(crate) fn print_notices(store: &mut Store) {
     }
 }
 
-/// Masks the foreign text in a row.
-fn mask(row: &mut SessionRow) {
+/// Masks the foreign text of a session.
+fn mask(SessionRecord { run, source, .. }: &mut SessionRecord) {
     let Some(mut redactor) = Redactor::new(&Redaction::everything()) else { return };
     let mut mask = |text: &mut String| {
         let masked = redactor.text(text).into_owned();
         *text = masked;
     };
-    [&mut row.title, &mut row.folder, &mut row.agent_session].into_iter().flatten().for_each(&mut mask);
-    row.command.iter_mut().for_each(&mut mask);
-    row.labels.values_mut().for_each(&mut mask);
-    if let Some(log) = &mut row.log {
-        let mut text = path_text(&*log);
-        mask(&mut text);
-        *log = text_path(&text);
-    }
+    [&mut run.title, &mut run.folder, &mut run.agent_session].into_iter().flatten().for_each(&mut mask);
+    run.command.iter_mut().for_each(&mut mask);
+    run.labels.values_mut().for_each(&mut mask);
+    let mut log = path_text(&source.path);
+    mask(&mut log);
+    source.path = text_path(&log);
 }
 
 /// Masks the foreign text in the details of a session.
 fn mask_details(session: &mut SessionDetails) {
-    mask(&mut session.row);
+    mask(&mut session.record);
     let Some(mut redactor) = Redactor::new(&Redaction::everything()) else { return };
     for text in [&mut session.response, &mut session.error].into_iter().flatten() {
         *text = redactor.text(text).into_owned();

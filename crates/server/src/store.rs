@@ -15,10 +15,10 @@ mod history;
 mod import;
 mod orphans;
 mod query;
+mod record;
 mod recorded_elsewhere;
 mod relatives;
 mod remove;
-mod row;
 mod runs;
 mod sql;
 mod write;
@@ -34,14 +34,16 @@ use crate::session_paths::SessionPaths;
 use sql::{Database, Replaced, Salvage};
 
 pub use check::StoreProblem;
-pub use figures::{CountedFrom, CountedMessages, FiguresCollector, SessionFigures, SessionOutcome};
+pub use figures::{
+    CountedFrom, CountedMessages, FiguresCollector, ReadSession, SessionFigures, SessionOutcome,
+};
 pub use history::{history_exists, open_history, subagents_of};
 pub use import::{ImportCounts, ImportStep};
 pub use query::{FoundSession, SessionFilter};
 #[cfg(unix)]
-pub(crate) use query::{latest_start, status_now, waiting_now};
+pub(crate) use query::{latest_start, status_now};
+pub use record::{SessionDetails, SessionRecord, SessionRun, SessionStatus, SourceKind, SourceRow};
 pub use remove::{Removal, RemovedSession};
-pub use row::{SessionDetails, SessionRow, SessionStatus, SourceKind, SourceRow};
 #[cfg(unix)]
 pub(crate) use sql::{NodeTable, TableNode};
 

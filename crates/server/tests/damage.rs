@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
-use streamfmt_server::store::{FoundSession, SessionFilter, SessionRow, Store, StoreNotice, StoreProblem};
+use streamfmt_server::store::{FoundSession, SessionFilter, SessionRecord, Store, StoreNotice, StoreProblem};
 use tempfile::TempDir;
 
 /// The number of histories to import.
@@ -94,7 +94,7 @@ fn flip(bytes: &mut [u8], bits: usize, seed: u64) {
     }
 }
 
-fn list(store: &mut Store) -> Vec<SessionRow> {
+fn list(store: &mut Store) -> Vec<SessionRecord> {
     let filter = SessionFilter { with_empty: true, ..SessionFilter::default() };
     store.mended(|store| store.list(&filter)).unwrap()
 }
@@ -256,12 +256,12 @@ fn a_row_that_cannot_be_decoded_is_listed_as_its_id_until_it_is_repaired() {
         store.mended(Store::catch_up).unwrap();
         assert_eq!(list(&mut store).len(), ids.len(), "{damage}");
         let FoundSession::One(found) = store.find(&ids[2]).unwrap() else { panic!("{damage}") };
-        assert_eq!(found.row.id, ids[2]);
+        assert_eq!(found.record.run.id, ids[2]);
         store.sources(&ids[2]).unwrap();
         let notices = store.take_notices();
         assert_eq!(notices, [StoreNotice::Undecodable { first: ids[2].clone(), count: 1 }], "{damage}");
         if mended.is_some() {
-            assert_eq!(list(&mut store).iter().filter(|row| row.title.is_none()).count(), 1, "{damage}");
+            assert_eq!(list(&mut store).iter().filter(|row| row.run.title.is_none()).count(), 1, "{damage}");
         }
         drop(store);
         let problems = Store::check(folder.path()).unwrap();
@@ -276,7 +276,7 @@ fn a_row_that_cannot_be_decoded_is_listed_as_its_id_until_it_is_repaired() {
         );
         store.catch_up().unwrap();
         let FoundSession::One(found) = store.find(&ids[2]).unwrap() else { panic!("{damage}") };
-        assert!(mended.is_none() || found.row.title.as_deref() == mended, "{damage}: {found:?}");
+        assert!(mended.is_none() || found.record.run.title.as_deref() == mended, "{damage}: {found:?}");
         assert_eq!(
             (store.take_notices(), Store::check(folder.path()).unwrap()),
             (vec![], vec![]),
@@ -313,7 +313,7 @@ fn wrong_types_and_a_foreign_schema_are_damage_that_costs_no_row() {
         drop(store);
         let mut store = Store::repair(folder.path()).unwrap();
         store.catch_up().unwrap();
-        let titles = list(&mut store).into_iter().filter_map(|row| row.title);
+        let titles = list(&mut store).into_iter().filter_map(|row| row.run.title);
         assert_eq!(titles.count(), ids.len(), "{damage}");
         let rows = readable(&Connection::open(folder.path().join("sessions.db")).unwrap(), TABLES[3], &ids);
         assert_eq!(rows, ids.len(), "{damage}");
@@ -347,8 +347,10 @@ fn after_a_repair_every_source_is_read_again_and_those_of_lost_rows_are_named() 
     let counts = store.import(&[histories], |_| ()).unwrap();
     assert_eq!((counts.new, counts.unchanged), (0, 0));
     let after = list(&mut store);
-    let shown = |rows: &[SessionRow]| -> Vec<_> {
-        rows.iter().map(|row| (row.id.clone(), row.title.clone(), row.tokens, row.status)).collect()
+    let shown = |rows: &[SessionRecord]| -> Vec<_> {
+        rows.iter()
+            .map(|row| (row.run.id.clone(), row.run.title.clone(), row.figures.tokens, row.run.status))
+            .collect()
     };
     assert_eq!(shown(&after), shown(&before));
 }

@@ -13,8 +13,8 @@ use jiff::Timestamp;
 use rusqlite::Connection;
 use streamfmt_server::RunId;
 use streamfmt_server::store::{
-    FoundSession, SessionFigures, SessionFilter, SessionOutcome, SessionRow, SessionStatus, Store,
-    StoreError, StoreNotice,
+    FoundSession, ReadSession, SessionFigures, SessionFilter, SessionOutcome, SessionRecord, SessionStatus,
+    Store, StoreError, StoreNotice,
 };
 use tempfile::TempDir;
 
@@ -33,7 +33,7 @@ fn folder() -> TempDir {
     TempDir::with_prefix_in("store-", env!("CARGO_TARGET_TMPDIR")).unwrap()
 }
 
-fn list(store: &Store) -> Vec<SessionRow> {
+fn list(store: &Store) -> Vec<SessionRecord> {
     store.list(&SessionFilter::default()).unwrap()
 }
 
@@ -93,12 +93,12 @@ fn each_version_of_the_database_becomes_the_newest() {
         for _ in 0..2 {
             let store = Store::open(folder.path()).unwrap();
             let rows = list(&store);
-            let titles: Vec<_> = rows.iter().map(|row| row.title.as_deref().unwrap()).collect();
+            let titles: Vec<_> = rows.iter().map(|row| row.run.title.as_deref().unwrap()).collect();
             assert_eq!(titles, ["Task 2", "Task 1"], "version {version}");
-            assert_eq!(rows[1].status, SessionStatus::Done);
-            assert_eq!(rows[1].num_turns, (version >= 2).then_some(3), "version {version}");
-            assert_eq!(rows[0].cost_usd, None);
-            let FoundSession::One(details) = store.find(&rows[1].id).unwrap() else { panic!() };
+            assert_eq!(rows[1].run.status, SessionStatus::Done);
+            assert_eq!(rows[1].figures.num_turns, (version >= 2).then_some(3), "version {version}");
+            assert_eq!(rows[0].figures.cost_usd, None);
+            let FoundSession::One(details) = store.find(&rows[1].run.id).unwrap() else { panic!() };
             assert_eq!(details.calls.get("Bash"), (version >= 3).then_some(&2));
             assert_eq!(details.response.is_some(), version >= 2);
         }
@@ -216,9 +216,12 @@ fn rewrites_responses() {
     for (letter, size) in ('a'..='z').zip(1..).cycle() {
         let response = letter.to_string().repeat(size << 16);
         let outcome = Some(SessionOutcome::Response(response));
-        let figures = SessionFigures { outcome, ..SessionFigures::default() };
+        let read = ReadSession {
+            figures: SessionFigures { outcome, ..SessionFigures::default() },
+            ..ReadSession::default()
+        };
         for id in IDS {
-            store.record(&id.parse().unwrap(), Some(&figures)).unwrap();
+            store.record(&id.parse().unwrap(), Some(&read)).unwrap();
         }
     }
 }
@@ -248,7 +251,7 @@ fn a_run_that_was_killed_between_its_log_and_its_row_is_completed() {
         let mut store = Store::open(folder.path()).unwrap();
         store.catch_up().unwrap();
         let FoundSession::One(found) = store.find("last").unwrap() else { panic!() };
-        assert_eq!((found.row.status, found.row.cost_usd), (status, Some(0.5)));
+        assert_eq!((found.record.run.status, found.record.figures.cost_usd), (status, Some(0.5)));
         assert_eq!(found.response.as_deref(), Some("Done."));
     }
 }
@@ -292,7 +295,7 @@ fn what_can_be_read_of_a_damaged_database_is_taken_over() {
     let mut store = Store::open(folder.path()).unwrap();
     let found = store.mended(|store| store.find("20261123-224101")).unwrap();
     let FoundSession::One(details) = found else { panic!("{found:?}") };
-    assert_eq!(details.row.title.as_deref(), Some("Task 1"));
+    assert_eq!(details.record.run.title.as_deref(), Some("Task 1"));
     assert!(details.calls.is_empty() && !details.usage.is_empty());
     let notices = store.take_notices();
     let [StoreNotice::Replaced { aside, saved: 2, lost: 0, .. }] = &*notices else { panic!("{notices:?}") };
@@ -322,9 +325,14 @@ const IDS: [&str; 4] =
 
 /// Each run's own dollars, API time and tokens, and the run of [`IDS`] that it resumed. The oldest first.
 fn own(store: &Store) -> Vec<(f64, u64, u64, Option<usize>)> {
-    let own = |row: &SessionRow| {
-        let resumes = row.resumes.as_ref().map(|id| IDS.iter().position(|known| known == id).unwrap());
-        (row.cost_usd.unwrap(), row.api_ms.unwrap(), row.tokens.unwrap().input, resumes)
+    let own = |row: &SessionRecord| {
+        let resumes = row.run.resumes.as_ref().map(|id| IDS.iter().position(|known| known == id).unwrap());
+        (
+            row.figures.cost_usd.unwrap(),
+            row.figures.api_ms.unwrap(),
+            row.figures.tokens.unwrap().input,
+            resumes,
+        )
     };
     list(store).iter().rev().map(own).collect()
 }
@@ -343,7 +351,10 @@ fn runs_that_resume_each_other_sum_to_the_whole_in_whatever_order_they_are_found
         let expected = [(0.5, 300, 40, None), (0.25, 200, 30, Some(0)), (0.25, 150, 20, Some(1))];
         assert_eq!(own(&store), expected);
         let rows = list(&store);
-        assert_eq!((rows[0].title.as_deref(), rows[0].num_turns), (Some("First words."), Some(2)));
+        assert_eq!(
+            (rows[0].run.title.as_deref(), rows[0].figures.num_turns),
+            (Some("First words."), Some(2))
+        );
         let mut steps = Vec::new();
         assert_eq!(store.reindex(|done, all| steps.push((done, all))).unwrap(), 3);
         assert_eq!(steps, [(0, 3), (1, 3), (2, 3)]);
@@ -432,7 +443,7 @@ fn runs_of_an_agent_that_reports_nothing_but_sums_are_told_apart() {
         leave_run(folder.path(), IDS[0], "t-1", &stream(8_100, 20));
         leave_run(folder.path(), IDS[1], "t-1", &stream(second.0, second.1));
         store.catch_up().unwrap();
-        let tokens = list(&store)[0].tokens.unwrap();
+        let tokens = list(&store)[0].figures.tokens.unwrap();
         assert_eq!((tokens.input, tokens.output), expected);
     }
 }
@@ -469,10 +480,10 @@ fn histories_of_resumed_and_forked_sessions_are_summed_and_linked() {
             store.import(std::slice::from_ref(path), |_| ()).unwrap();
         }
         let rows = list(&store);
-        let tokens = rows[1].tokens.unwrap();
+        let tokens = rows[1].figures.tokens.unwrap();
         assert_eq!((tokens.input, tokens.output), (14_600, 84));
-        assert_eq!(rows[0].tokens.unwrap().input, 100);
-        assert_eq!(rows[0].resumes.as_ref(), Some(&rows[1].id));
+        assert_eq!(rows[0].figures.tokens.unwrap().input, 100);
+        assert_eq!(rows[0].run.resumes.as_ref(), Some(&rows[1].run.id));
     }
 }
 
@@ -501,7 +512,7 @@ fn a_stream_of_one_process_does_not_hide_what_the_whole_session_used() {
         store.import(&[stream, session], |_| ()).unwrap();
         let FoundSession::One(found) = store.find("last").unwrap() else { panic!() };
         assert_eq!(found.error.is_some(), is_error);
-        assert_eq!(found.row.tokens.unwrap().input, 10_700);
+        assert_eq!(found.record.figures.tokens.unwrap().input, 10_700);
     }
 }
 
@@ -560,7 +571,11 @@ fn what_a_run_added_to_a_history_is_counted_once() {
         };
         let own = |store: &Store| {
             let FoundSession::One(found) = store.find("last~1").unwrap() else { panic!() };
-            (found.row.tokens.unwrap().input, found.calls.values().sum::<u64>(), found.row.ended)
+            (
+                found.record.figures.tokens.unwrap().input,
+                found.calls.values().sum::<u64>(),
+                found.record.run.ended,
+            )
         };
         import(&mut store, before.clone());
         leave_run(folder.path(), IDS[0], "s-1", &format!("{LOG}{}", outcome(0.5, 300, 40, 40, None)));
@@ -571,10 +586,10 @@ fn what_a_run_added_to_a_history_is_counted_once() {
         store.catch_up().unwrap();
         import(&mut store, format!("{before}{within}"));
         assert_eq!((own(&store).0, own(&store).1), (30, 1));
-        assert!(own(&store).2 < list(&store)[0].ended, "{:?}", own(&store));
+        assert!(own(&store).2 < list(&store)[0].run.ended, "{:?}", own(&store));
         import(&mut store, format!("{before}{within}{after}"));
         assert_eq!((own(&store).0, own(&store).1), (80, 2));
-        assert_eq!(list(&store)[0].tokens.unwrap().input, 40);
+        assert_eq!(list(&store)[0].figures.tokens.unwrap().input, 40);
     }
 }
 
@@ -585,13 +600,16 @@ fn figures_that_no_outcome_reports_are_unknown() {
     let mut store = Store::open(folder.path()).unwrap();
     store.catch_up().unwrap();
     let FoundSession::One(found) = store.find("last").unwrap() else { panic!() };
-    assert_eq!((found.row.cost_usd, found.row.num_turns, found.row.tokens), (None, None, None));
+    assert_eq!(
+        (found.record.figures.cost_usd, found.record.figures.num_turns, found.record.figures.tokens),
+        (None, None, None)
+    );
     assert_eq!((found.response, found.error), (None, None));
     assert_eq!(found.calls.get("Bash"), Some(&1));
-    fs::remove_file(found.row.log.unwrap()).unwrap();
+    fs::remove_file(found.record.source.path).unwrap();
     store.reindex(|_, _| ()).unwrap();
     let rows = list(&store);
-    assert!(rows[0].source_gone && rows[0].title.as_deref() == Some("First words."), "{rows:?}");
+    assert!(rows[0].source.gone && rows[0].run.title.as_deref() == Some("First words."), "{rows:?}");
 }
 
 #[test]
@@ -645,12 +663,12 @@ fn imported(folder: &Path, name: &str, files: &[(&str, &str)]) -> Store {
 /// Returns the agent's id, the title, the start, the tokens and the origin of each session, the oldest first.
 fn described(store: &Store) -> Vec<[String; 5]> {
     let rows = list(store);
-    let of_agent = |id: &String| rows.iter().find(|row| row.id == *id).unwrap().agent_session.clone();
+    let of_agent = |id: &String| rows.iter().find(|row| row.run.id == *id).unwrap().run.agent_session.clone();
     let described = rows.iter().rev().map(|row| {
-        let started = row.started.strftime("%H:%M").to_string();
-        let tokens = row.tokens.map_or_else(String::new, |tokens| tokens.input.to_string());
-        let origin = row.resumes.as_ref().and_then(of_agent).unwrap_or_default();
-        [row.agent_session.clone().unwrap(), row.title.clone().unwrap(), started, tokens, origin]
+        let started = row.run.started.strftime("%H:%M").to_string();
+        let tokens = row.figures.tokens.map_or_else(String::new, |tokens| tokens.input.to_string());
+        let origin = row.run.resumes.as_ref().and_then(of_agent).unwrap_or_default();
+        [row.run.agent_session.clone().unwrap(), row.run.title.clone().unwrap(), started, tokens, origin]
     });
     described.collect()
 }
@@ -737,7 +755,7 @@ fn a_fork_that_counts_on_from_its_origin_counts_only_what_it_added() {
         let mut found = described(&store);
         found.sort();
         assert_eq!(found, expected, "{order:?}");
-        let folders: Vec<_> = list(&store).into_iter().map(|row| row.folder.unwrap()).collect();
+        let folders: Vec<_> = list(&store).into_iter().map(|row| row.run.folder.unwrap()).collect();
         assert!(["t-1", "t-2", "t-3"].iter().all(|id| folders.contains(&format!("/home/dev/{id}"))));
     }
 }
@@ -748,7 +766,8 @@ fn a_copy_without_anything_of_its_own_counts_nothing() {
     let base = turn("s-1", "09:00", "Plan it.", 1_000);
     let files = [("one", &*base), ("two", &base.replace("s-1", "s-2"))];
     let store = imported(folder.path(), "store", &files);
-    let tokens: u64 = list(&store).iter().filter_map(|row| row.tokens).map(|tokens| tokens.input).sum();
+    let tokens: u64 =
+        list(&store).iter().filter_map(|row| row.figures.tokens).map(|tokens| tokens.input).sum();
     assert_eq!((list(&store).len(), tokens), (2, 1_000));
 }
 
@@ -777,16 +796,17 @@ fn sessions_in_which_nobody_asked_anything_are_left_out_and_counted() {
     let store = imported(folder.path(), "store", &files);
     let listed = |filter: SessionFilter| {
         let rows = store.list(&filter).unwrap();
-        rows.iter().map(|row| row.log.as_ref().unwrap().file_stem().unwrap().to_owned()).collect::<Vec<_>>()
+        rows.iter().map(|row| row.source.path.file_stem().unwrap().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(listed(SessionFilter::default()), ["stream", "asked"]);
     assert_eq!(listed(SessionFilter { with_empty: true, ..SessionFilter::default() }).len(), 6);
     let only = SessionFilter { status: Some(SessionStatus::Empty), ..SessionFilter::default() };
     assert_eq!(listed(only.clone()).len(), 4);
-    let tokens: u64 = store.list(&only).unwrap().iter().filter_map(|row| row.tokens).map(|it| it.input).sum();
+    let tokens: u64 =
+        store.list(&only).unwrap().iter().filter_map(|row| row.figures.tokens).map(|it| it.input).sum();
     assert_eq!(tokens, 900);
     let FoundSession::One(last) = store.find("last~1").unwrap() else { panic!() };
-    assert_eq!(last.row.title.as_deref(), Some("Warmup for the test."));
+    assert_eq!(last.record.run.title.as_deref(), Some("Warmup for the test."));
     assert_eq!(store.find("last~2").unwrap(), FoundSession::None);
 }
 
@@ -812,8 +832,8 @@ fn histories_of_an_older_version_are_read_again() {
     store.catch_up().unwrap();
     let only = SessionFilter { status: Some(SessionStatus::Empty), ..SessionFilter::default() };
     let rows = store.list(&only).unwrap();
-    assert_eq!(rows.iter().map(|row| &*row.id).collect::<Vec<_>>(), ["h-2", "h-1"]);
-    assert_eq!(rows[1].tokens.unwrap().input, 900);
+    assert_eq!(rows.iter().map(|row| &*row.run.id).collect::<Vec<_>>(), ["h-2", "h-1"]);
+    assert_eq!(rows[1].figures.tokens.unwrap().input, 900);
 }
 
 #[test]
@@ -829,7 +849,7 @@ fn an_interrupted_stream_is_interrupted_whatever_its_last_line_is() {
         (format!("{stop}\n{result}"), SessionStatus::Failed),
     ] {
         let store = imported(folder.path(), "store", &[("stream", &format!("{LOG}{end}\n"))]);
-        assert_eq!(list(&store)[0].status, status, "{end}");
+        assert_eq!(list(&store)[0].run.status, status, "{end}");
     }
 }
 
@@ -893,8 +913,8 @@ fn the_response_is_the_answer_of_the_last_turn_that_has_ended() {
     let path = folder.path().join("session.jsonl");
     for (lines, response) in cases {
         std::fs::write(&path, lines.join("\n")).unwrap();
-        let figures = SessionFigures::read(&path, 0, None).unwrap();
-        assert_eq!(figures.response(), response, "{}", lines.join("\n"));
+        let read = ReadSession::read(&path, 0, None).unwrap();
+        assert_eq!(read.figures.response(), response, "{}", lines.join("\n"));
     }
 }
 
@@ -916,13 +936,14 @@ fn files_without_a_side_file_are_orphans_unless_their_run_is_in_progress() {
     file("20261123-224103-", ".lock", "");
     let mut store = Store::open(folder.path()).unwrap();
     store.catch_up().unwrap();
-    let orphans =
-        |store: &Store| -> Vec<String> { store.orphans().unwrap().into_iter().map(|row| row.id).collect() };
+    let orphans = |store: &Store| -> Vec<String> {
+        store.orphans().unwrap().into_iter().map(|row| row.run.id).collect()
+    };
     assert_eq!(orphans(&store), [IDS[1]]);
     let found = store.orphans().unwrap().remove(0);
     assert_eq!(
-        (found.log.as_ref(), found.started.to_string()),
-        (Some(&left[0]), "2026-11-23T22:42:03Z".into())
+        (found.source.path.as_path(), found.run.started.to_string()),
+        (left[0].as_path(), "2026-11-23T22:42:03Z".into())
     );
     drop(held);
     for path in &starting {
@@ -947,12 +968,12 @@ fn many_sessions_are_removed_by_the_hundred_and_found_by_what_they_resume() {
         leave_run(folder.path(), id, "s-1", "");
     }
     store.catch_up().unwrap();
-    assert_eq!(list(&store).iter().filter(|row| row.resumes.is_some()).count(), 119);
+    assert_eq!(list(&store).iter().filter(|row| row.run.resumes.is_some()).count(), 119);
     let mut steps = Vec::new();
     let removal = store.remove(&ids[..119], false, |done, all| steps.push((done, all))).unwrap();
     assert_eq!((removal.sessions.len(), steps), (119, vec![(0, 119), (100, 119)]));
     let rows = list(&store);
-    assert_eq!((rows.len(), rows[0].resumes.as_ref()), (1, None));
+    assert_eq!((rows.len(), rows[0].run.resumes.as_ref()), (1, None));
     assert_eq!(fs::read_dir(folder.path().join("sessions")).unwrap().count(), 2);
     let plan: String = Connection::open(folder.path().join("sessions.db"))
         .unwrap()

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use streamfmt_server::RunId;
-use streamfmt_server::store::{SessionFigures, Store, StoreError};
+use streamfmt_server::store::{ReadSession, Store, StoreError};
 
 use crate::sessions::print_notices;
 
@@ -15,26 +15,26 @@ const PATIENCE: Duration = Duration::from_millis(200);
 
 /// The row of a run in progress.
 pub(super) struct RunRow {
-    /// Receives the run's figures once it is over.
-    end: Sender<Option<SessionFigures>>,
+    /// Receives the run's session once it is over, if its stream was read.
+    end: Sender<Option<ReadSession>>,
     written: Receiver<()>,
 }
 
 impl RunRow {
     /// Writes the row of a run that has started.
     pub(super) fn begin(data: PathBuf, id: RunId) -> Self {
-        let (end, ended) = mpsc::channel::<Option<SessionFigures>>();
+        let (end, ended) = mpsc::channel::<Option<ReadSession>>();
         let (done, written) = mpsc::channel();
         // Without a thread, the row is written later.
         let _ = thread::Builder::new().name("store".to_owned()).spawn(move || {
             // Failures are of no concern to the run: the log and the side file are the truth.
             let mut store = Store::open(&data);
-            let mut write = |figures: Option<&SessionFigures>, is_end: bool| -> Result<(), StoreError> {
+            let mut write = |read: Option<&ReadSession>, is_end: bool| -> Result<(), StoreError> {
                 if store.is_err() {
                     store = Store::open(&data);
                 }
                 let Ok(store) = &mut store else { return Ok(()) };
-                let written = store.mended(|store| store.record(&id, figures));
+                let written = store.mended(|store| store.record(&id, read));
                 if is_end && written.is_ok() {
                     store.mended(Store::catch_up)?;
                 }
@@ -42,8 +42,8 @@ impl RunRow {
                 written
             };
             let _ = write(None, false);
-            if let Ok(figures) = ended.recv() {
-                let _ = write(figures.as_ref(), true);
+            if let Ok(read) = ended.recv() {
+                let _ = write(read.as_ref(), true);
             }
             // Closing the connection removes the files beside the database.
             drop(store);
@@ -52,9 +52,9 @@ impl RunRow {
         Self { end, written }
     }
 
-    /// Completes the row of a run that is over, with its figures. Waits for this for at most [`PATIENCE`].
-    pub(super) fn finish(self, figures: Option<SessionFigures>) {
-        if self.end.send(figures).is_ok() {
+    /// Completes the row of a run that is over, with what its stream says. Waits for this for at most [`PATIENCE`].
+    pub(super) fn finish(self, read: Option<ReadSession>) {
+        if self.end.send(read).is_ok() {
             let _ = self.written.recv_timeout(PATIENCE);
         }
     }

@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 
 use jiff::Timestamp;
-use streamfmt_server::store::{SessionFilter, SessionRow, SessionStatus, Store};
+use streamfmt_server::store::{SessionFilter, SessionRecord, SessionRun, SessionStatus, Store};
 
 use super::{DECLINED, find, refuse, with_progress};
 use crate::args::{Consent, PruneArgs, RmArgs};
@@ -16,10 +16,10 @@ const SHOWN: usize = 20;
 
 impl RmArgs {
     pub(super) fn run(&self, store: &mut Store) -> Result<u8, u8> {
-        let mut rows: Vec<SessionRow> = Vec::new();
+        let mut runs: Vec<SessionRun> = Vec::new();
         for name in &self.ids {
-            let row = find(store, name, "session")?.row;
-            let advice = match row.status {
+            let run = find(store, name, "session")?.record.run;
+            let advice = match run.status {
                 SessionStatus::Running => Some("in progress; end it first"),
                 SessionStatus::RunningElsewhere if !self.force => {
                     Some("in progress on another machine, as far as is known; if that isn't so, use --force")
@@ -27,14 +27,14 @@ impl RmArgs {
                 _ => None,
             };
             if let Some(advice) = advice {
-                print(&format!("{}: {advice}", row.id));
+                print(&format!("{}: {advice}", run.id));
                 return Err(USAGE);
             }
-            if rows.iter().all(|known| known.id != row.id) {
-                rows.push(row);
+            if runs.iter().all(|known| known.id != run.id) {
+                runs.push(run);
             }
         }
-        self.consent.remove(store, &rows, self.force)
+        self.consent.remove(store, &runs, self.force)
     }
 }
 
@@ -42,41 +42,41 @@ impl PruneArgs {
     pub(super) fn run(&self, store: &mut Store) -> Result<u8, u8> {
         if self.orphans {
             let orphans = store.orphans().map_err(|error| refuse(&error))?;
-            return self.consent.remove(store, &orphans, false);
+            return self.consent.remove(store, &runs_of(orphans), false);
         }
         let rows = store.mended(|store| store.list(&SessionFilter::default()));
-        let mut runs = rows.map_err(|error| refuse(&error))?;
+        let mut runs = runs_of(rows.map_err(|error| refuse(&error))?);
         let recorded = store.mended(|store| store.recorded()).map_err(|error| refuse(&error))?;
-        runs.retain(|row| recorded.contains(&row.id));
+        runs.retain(|run| recorded.contains(&run.id));
         let now = Timestamp::now();
         let is_old =
-            |row: &SessionRow| self.older.is_none_or(|older| now.duration_since(row.started) > older);
+            |run: &SessionRun| self.older.is_none_or(|older| now.duration_since(run.started) > older);
         let runs = runs.into_iter().skip(self.keep.unwrap_or(0));
-        let runs: Vec<SessionRow> = runs.filter(|row| is_old(row) && !is_running(row)).collect();
+        let runs: Vec<SessionRun> = runs.filter(|run| is_old(run) && !run.status.is_live()).collect();
         self.consent.remove(store, &runs, false)
     }
 }
 
-fn is_running(row: &SessionRow) -> bool {
-    matches!(row.status, SessionStatus::Running | SessionStatus::RunningElsewhere)
+fn runs_of(sessions: Vec<SessionRecord>) -> Vec<SessionRun> {
+    sessions.into_iter().map(|session| session.run).collect()
 }
 
 impl Consent {
-    fn remove(&self, store: &mut Store, rows: &[SessionRow], is_forced: bool) -> Result<u8, u8> {
-        if rows.is_empty() {
+    fn remove(&self, store: &mut Store, runs: &[SessionRun], is_forced: bool) -> Result<u8, u8> {
+        if runs.is_empty() {
             return write_out(b"nothing to remove");
         }
         if self.dry_run {
             let mut lines = Vec::new();
-            for row in rows {
-                let found = store.mended(|store| store.removable(&row.id)).map_err(|error| refuse(&error))?;
-                lines.push(described(row));
+            for run in runs {
+                let found = store.mended(|store| store.removable(&run.id)).map_err(|error| refuse(&error))?;
+                lines.push(described(run));
                 lines.extend(found.removed.iter().map(|path| format!("  {}", usable(path))));
                 lines.extend(found.kept.iter().map(|path| format!("  {} (stays)", usable(path))));
             }
             return write_out(lines.join("\n").as_bytes());
         }
-        match if self.yes { Some(true) } else { confirmation(rows) } {
+        match if self.yes { Some(true) } else { confirmation(runs) } {
             Some(true) => {}
             Some(false) => {
                 print("nothing removed");
@@ -87,7 +87,7 @@ impl Consent {
                 return Ok(DECLINED);
             }
         }
-        let ids: Vec<String> = rows.iter().map(|row| row.id.clone()).collect();
+        let ids: Vec<String> = runs.iter().map(|run| run.id.clone()).collect();
         let removal = with_progress(store, |store, each| store.remove(&ids, is_forced, each))?;
         let mut lines = Vec::new();
         for session in &removal.sessions {
@@ -104,26 +104,26 @@ impl Consent {
     }
 }
 
-fn described(row: &SessionRow) -> String {
-    let title = row.title.as_deref().map(|title| format!("  {}", one_line(title)));
-    format!("{}{}", row.id, title.unwrap_or_default())
+fn described(run: &SessionRun) -> String {
+    let title = run.title.as_deref().map(|title| format!("  {}", one_line(title)));
+    format!("{}{}", run.id, title.unwrap_or_default())
 }
 
 /// Asks for confirmation on a terminal. `None` elsewhere.
-fn confirmation(rows: &[SessionRow]) -> Option<bool> {
+fn confirmation(runs: &[SessionRun]) -> Option<bool> {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return None;
     }
-    for row in rows.iter().take(SHOWN) {
-        let _ = writeln!(io::stderr(), "  {}", described(row));
+    for run in runs.iter().take(SHOWN) {
+        let _ = writeln!(io::stderr(), "  {}", described(run));
     }
-    if rows.len() > SHOWN {
-        let _ = writeln!(io::stderr(), "  … and {} more", rows.len() - SHOWN);
+    if runs.len() > SHOWN {
+        let _ = writeln!(io::stderr(), "  … and {} more", runs.len() - SHOWN);
     }
-    let what = if rows.len() == 1 {
+    let what = if runs.len() == 1 {
         "this session with its log".to_owned()
     } else {
-        format!("these {} sessions with their logs", rows.len())
+        format!("these {} sessions with their logs", runs.len())
     };
     let _ = write!(io::stderr(), "streamfmt: remove {what}? [y/N] ");
     let mut answer = String::new();

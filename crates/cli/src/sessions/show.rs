@@ -26,7 +26,7 @@ impl ShowArgs {
             }
             return write_out(json::line(&session).as_bytes());
         }
-        let input = input(store, &session.row.id, &self.args)?;
+        let input = input(store, &session.record.run.id, &self.args)?;
         crate::format_inputs(&self.args, vec![input])
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use jiff::{SignedDuration, Timestamp};
-use streamfmt_server::store::SessionRow;
+use streamfmt_server::store::SessionRecord;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::message::one_line;
@@ -32,7 +32,7 @@ const GAP: usize = 2;
 const MOST: usize = 80;
 
 /// Returns the table, without a final line feed. `width`: that of the terminal, which no line exceeds.
-pub(super) fn text(rows: &[SessionRow], width: Option<usize>) -> String {
+pub(super) fn text(rows: &[SessionRecord], width: Option<usize>) -> String {
     if rows.is_empty() {
         return String::new();
     }
@@ -99,19 +99,19 @@ fn widths(cells: &[[String; 8]]) -> [usize; 8] {
     widths
 }
 
-fn cells(row: &SessionRow, now: Timestamp) -> [String; 8] {
+fn cells(SessionRecord { run, figures, .. }: &SessionRecord, now: Timestamp) -> [String; 8] {
     let optional = |text: &Option<String>| text.as_deref().map(one_line).unwrap_or_default();
     // A run without a task is titled by its command.
-    let title = row.title.as_deref().map_or_else(|| one_line(&row.command.join(" ")), one_line);
+    let title = run.title.as_deref().map_or_else(|| one_line(&run.command.join(" ")), one_line);
     [
-        one_line(&row.id),
-        row.status.name().to_owned(),
-        optional(&row.agent),
+        one_line(&run.id),
+        run.status.name().to_owned(),
+        optional(&run.agent),
         title,
-        optional(&row.folder),
-        row.num_turns.map(|turns| turns.to_string()).unwrap_or_default(),
-        row.cost_usd.map(money).unwrap_or_default(),
-        age(now.duration_since(row.started)),
+        optional(&run.folder),
+        figures.num_turns.map(|turns| turns.to_string()).unwrap_or_default(),
+        figures.cost_usd.map(money).unwrap_or_default(),
+        age(now.duration_since(run.started)),
     ]
 }
 

@@ -9,8 +9,8 @@ use streamfmt::core::redact::Redactor;
 
 use super::html::{escaped, shown};
 use super::list::waits;
-use super::sessions::ServedSession;
-use crate::store::SessionFigures;
+use super::sessions::milliseconds;
+use crate::store::{ReadSession, SessionRecord, SessionRun};
 
 /// The most milliseconds by which durations by the clocks of an agent and of its recorder differ while they count as equal.
 const CLOCKS_DIFFER: u64 = 1_000;
@@ -25,47 +25,47 @@ pub(super) struct ReportedFigures {
 }
 
 impl ReportedFigures {
-    /// Returns the figures of a session. `read`: the figures of the log, as far as it was read. They include those of earlier runs if the
-    /// agent continues counting when it resumes; only the database has the run's own.
-    pub(super) fn of(row: &ServedSession, read: &SessionFigures) -> Self {
-        let stored = row.stored.as_deref();
+    /// Returns the figures of a session. `read`: the log, as far as it was read. Its figures include those of earlier runs if the agent
+    /// continues counting when it resumes; only the database has the run's own.
+    pub(super) fn of(row: &SessionRecord, read: &ReadSession) -> Self {
         Self {
-            duration_ms: stored.and_then(|stored| stored.duration_ms).or(read.duration_ms),
-            cost: stored.and_then(|stored| stored.cost_usd).or(read.cost_usd),
+            duration_ms: row.figures.duration_ms.or(read.figures.duration_ms),
+            cost: row.figures.cost_usd.or(read.figures.cost_usd),
         }
     }
 }
 
-/// Returns the card as HTML, without unknown facts. `read`: the figures of the log, as far as it was read. `waiting`: what a call needs
+/// Returns the card as HTML, without unknown facts. `read`: the log, as far as it was read. `waiting`: what a call needs
 /// from a person.
 pub(super) fn card(
-    row: &ServedSession,
-    read: &SessionFigures,
+    SessionRecord { run, figures: stored, .. }: &SessionRecord,
+    read: &ReadSession,
     reported: ReportedFigures,
     waiting: Option<Waiting>,
     mut redactor: Option<&mut Redactor>,
 ) -> String {
-    let stored = row.stored.as_deref();
     let mut said = |text: &str| shown(text, redactor.as_deref_mut());
     let mut rows: Vec<(&str, String)> = Vec::new();
-    rows.extend(waiting.filter(|_| row.is_live()).map(|waiting| ("Now", waits(waiting))));
-    let agent = row.agent.as_deref().or(read.agent.as_deref());
+    rows.extend(waiting.filter(|_| run.status.is_live()).map(|waiting| ("Now", waits(waiting))));
+    let agent = run.agent.as_deref().or(read.run.agent.as_deref());
     rows.extend(agent.map(|agent| ("Agent", said(agent))));
-    let model = read.model.as_deref().or_else(|| stored?.model.as_deref());
+    let model = read.run.model.as_deref().or(run.model.as_deref());
     rows.extend(model.map(|model| ("Model", said(model))));
-    let folder = read.folder.as_deref().unwrap_or(&row.folder);
+    let folder = read.run.folder.as_deref().or(run.folder.as_deref()).unwrap_or_default();
     rows.extend((!folder.is_empty()).then(|| ("Folder", said(folder))));
-    rows.push(("Started", time(row.started)));
-    rows.extend(durations(row, reported.duration_ms).map(|duration| ("Duration", duration)));
+    rows.push(("Started", time(run.started)));
+    rows.extend(
+        durations(run, stored.duration_ms, reported.duration_ms).map(|duration| ("Duration", duration)),
+    );
     let cost = reported.cost.and_then(figures::money);
     rows.extend(cost.map(|cost| ("Cost", escaped(&cost))));
-    let turns = stored.and_then(|stored| stored.num_turns).or(read.num_turns);
+    let turns = stored.num_turns.or(read.figures.num_turns);
     rows.extend(turns.map(|turns| ("Turns", escaped(&figures::count(turns)))));
-    let api_ms = stored.and_then(|stored| stored.api_ms).or(read.api_ms);
+    let api_ms = stored.api_ms.or(read.figures.api_ms);
     rows.extend(api_ms.map(|ms| ("API time", escaped(&figures::duration(ms)))));
-    let usage = stored.and_then(|stored| stored.tokens).or_else(|| read.tokens());
+    let usage = stored.tokens.or(read.figures.tokens);
     rows.extend(usage.and_then(tokens).map(|tokens| ("Tokens", tokens)));
-    for (name, value) in &row.labels {
+    for (name, value) in &run.labels {
         let (name, value) = (said(name), said(value));
         rows.push(("Label", format!("{name}={value}")));
     }
@@ -77,26 +77,26 @@ pub(super) fn card(
     html
 }
 
-/// Returns the duration of a session, so far if it is running.
-pub(super) fn duration(row: &ServedSession) -> Option<String> {
-    if row.is_live() {
+/// Returns the duration of a session, so far if it is running. `stored`: that by the database, in milliseconds.
+pub(super) fn duration(run: &SessionRun, stored: Option<u64>) -> Option<String> {
+    if run.status.is_live() {
         // The script of the page keeps counting.
-        return Some(format!("<time class=\"since\" datetime=\"{}\">running</time>", second(row.started)));
+        return Some(format!("<time class=\"since\" datetime=\"{}\">running</time>", second(run.started)));
     }
     // The replay of a recording is faster than the run was.
-    let reported = row.stored.as_deref().and_then(|stored| stored.duration_ms);
-    row.milliseconds().max(reported).map(|ms| escaped(&figures::duration(ms)))
+    milliseconds(run).max(stored).map(|ms| escaped(&figures::duration(ms)))
 }
 
 /// Returns the duration for the card, with the time that the agent reports if that is shorter.
-fn durations(row: &ServedSession, reported: Option<u64>) -> Option<String> {
-    match (row.milliseconds(), reported) {
-        (Some(passed), Some(active)) if !row.is_live() && passed > active.saturating_add(CLOCKS_DIFFER) => {
+fn durations(run: &SessionRun, stored: Option<u64>, reported: Option<u64>) -> Option<String> {
+    let is_live = run.status.is_live();
+    match (milliseconds(run), reported) {
+        (Some(passed), Some(active)) if !is_live && passed > active.saturating_add(CLOCKS_DIFFER) => {
             let (active, passed) = (figures::duration(active), figures::duration(passed));
             Some(escaped(&format!("active {} of {}", &*active, &*passed)))
         }
-        (_, Some(active)) if !row.is_live() => Some(escaped(&figures::duration(active))),
-        _ => duration(row),
+        (_, Some(active)) if !is_live => Some(escaped(&figures::duration(active))),
+        _ => duration(run, stored),
     }
 }
 

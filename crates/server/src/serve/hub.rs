@@ -10,8 +10,8 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use super::live::LiveSession;
 use super::looks::SessionLook;
-use super::sessions::{KnownSessions, ServedSession};
-use crate::run_id::RunId;
+use super::sessions::KnownSessions;
+use crate::store::SessionRecord;
 
 /// The most pipelines at a time that are read for one answer each.
 const SINGLE: usize = 2;
@@ -35,7 +35,7 @@ impl Default for HubLimits {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct PipelineKey {
-    id: RunId,
+    id: String,
     /// The file that it reads. It changes if that file is gone.
     log: PathBuf,
     hash: String,
@@ -122,7 +122,7 @@ impl Hub {
     }
 
     /// Returns the pipeline of a session, and starts it if needed. Fails if there are too many, or if no thread can be started.
-    pub(super) async fn open(&self, row: &ServedSession, look: SessionLook) -> io::Result<Reading> {
+    pub(super) async fn open(&self, row: &SessionRecord, look: SessionLook) -> io::Result<Reading> {
         let begun = Instant::now();
         loop {
             let left = self.left.notified();
@@ -136,7 +136,7 @@ impl Hub {
     }
 
     /// Like [`Self::open`], for one answer. If there are too many pipelines, this one is read for that answer alone.
-    pub(super) async fn open_once(&self, row: &ServedSession, look: SessionLook) -> io::Result<Reading> {
+    pub(super) async fn open_once(&self, row: &SessionRecord, look: SessionLook) -> io::Result<Reading> {
         match self.try_open(row, &look) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             opened => return opened,
@@ -150,8 +150,9 @@ impl Hub {
         Ok(reading)
     }
 
-    fn try_open(&self, row: &ServedSession, look: &SessionLook) -> io::Result<Reading> {
-        let key = PipelineKey { id: row.id.clone(), log: row.log.clone(), hash: look.hash.clone() };
+    fn try_open(&self, row: &SessionRecord, look: &SessionLook) -> io::Result<Reading> {
+        let key =
+            PipelineKey { id: row.run.id.clone(), log: row.source.path.clone(), hash: look.hash.clone() };
         let mut known = lock(&self.known);
         if let Some(pipeline) = known.get(&key) {
             let state = pipeline.live.state();
@@ -206,6 +207,7 @@ mod tests {
     use streamfmt::Folders;
 
     use super::*;
+    use crate::run_id::RunId;
     use crate::serve::looks::{KnownLooks, USUAL};
     use crate::session_paths::SessionPaths;
 
@@ -236,7 +238,7 @@ mod tests {
 
     async fn open(hub: &Hub, id: &RunId) -> io::Result<Reading> {
         let look = KnownLooks::new(Folders::default()).find(USUAL, false).unwrap().unwrap();
-        let reading = hub.open(&hub.sessions.find(id).unwrap(), look).await?;
+        let reading = hub.open(&hub.sessions.find(id.as_str()).unwrap(), look).await?;
         reading.live.caught_up(Duration::from_secs(20)).await;
         Ok(reading)
     }

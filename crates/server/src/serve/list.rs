@@ -8,8 +8,8 @@ use streamfmt::core::redact::Redactor;
 use super::facts::{duration, second, time};
 use super::html::{escaped, in_query, shown};
 use super::page::{begin, end};
-use super::sessions::{ServedSession, SessionList};
-use crate::store::SessionStatus;
+use super::sessions::{SessionList, title_of};
+use crate::store::{SessionRecord, SessionRun, SessionStatus};
 
 /// The number of sessions on a page.
 const PAGE: usize = 100;
@@ -32,16 +32,17 @@ pub(super) struct ListQuery {
 
 impl ListQuery {
     /// Whether a session passes the filters. They see masked texts, so that nobody can search for what is masked.
-    fn fits(&self, row: &ServedSession, mut redactor: Option<&mut Redactor>) -> bool {
+    fn fits(&self, run: &SessionRun, mut redactor: Option<&mut Redactor>) -> bool {
         let mut masked = |text: &str| match redactor.as_deref_mut() {
             Some(redactor) => redactor.text(text).into_owned(),
             None => text.to_owned(),
         };
-        let title = if self.q.is_empty() { String::new() } else { masked(&row.title).to_lowercase() };
+        let title = if self.q.is_empty() { String::new() } else { masked(&title_of(run)).to_lowercase() };
         self.q.to_lowercase().split_whitespace().all(|word| title.contains(word))
-            && (self.folder.is_empty() || masked(&row.folder).contains(&self.folder))
-            && (self.agent.is_empty() || row.agent.as_deref() == Some(&*self.agent))
-            && (self.status.is_empty() || row.status.name() == self.status)
+            && (self.folder.is_empty()
+                || masked(run.folder.as_deref().unwrap_or_default()).contains(&self.folder))
+            && (self.agent.is_empty() || run.agent.as_deref() == Some(&*self.agent))
+            && (self.status.is_empty() || run.status.name() == self.status)
     }
 
     /// The address of a page with these filters.
@@ -66,10 +67,10 @@ pub(super) fn list(
     base: &str,
     tab: &str,
 ) -> String {
-    let found: Vec<&ServedSession> =
-        rows.iter().filter(|row| query.fits(row, redactor.as_deref_mut())).collect();
-    let running = rows.iter().filter(|row| row.is_live()).count();
-    let waiting = rows.iter().filter(|row| row.waiting.is_some()).count();
+    let found: Vec<&SessionRecord> =
+        rows.iter().filter(|row| query.fits(&row.run, redactor.as_deref_mut())).collect();
+    let running = rows.iter().filter(|row| row.run.status.is_live()).count();
+    let waiting = rows.iter().filter(|row| row.run.waiting.is_some()).count();
     let title = match (waiting, running) {
         (0, 0) => "Sessions".to_owned(),
         (0, running) => format!("{running} running · sessions"),
@@ -106,24 +107,25 @@ pub(super) fn list(
     let page = query.page.min(found.len().saturating_sub(1) / PAGE);
     for row in found.iter().skip(page * PAGE).take(PAGE) {
         let mut said = |text: &str| shown(text, redactor.as_deref_mut());
-        let status = row.status.name();
-        html.extend([format!("<tr data-id=\"{}\" data-status=\"{status}\"><td>", row.id)]);
-        html.push_str(&badge(row.status));
-        html.push_str(&row.waiting.map(|waiting| format!(" {}", waits(waiting))).unwrap_or_default());
-        html.extend([format!("</td><td><a href=\"{base}/sessions/{}\">{}</a>", row.id, said(&row.title))]);
-        html.extend([format!("<br><span class=\"dim\">{}</span>", row.id)]);
-        for (name, value) in &row.labels {
+        let SessionRun { id, status, waiting, agent, folder, labels, started, .. } = &row.run;
+        html.extend([format!("<tr data-id=\"{id}\" data-status=\"{}\"><td>", status.name())]);
+        html.push_str(&badge(*status));
+        html.push_str(&waiting.map(|waiting| format!(" {}", waits(waiting))).unwrap_or_default());
+        let title = said(&title_of(&row.run));
+        html.extend([format!("</td><td><a href=\"{base}/sessions/{id}\">{title}</a>")]);
+        html.extend([format!("<br><span class=\"dim\">{id}</span>")]);
+        for (name, value) in labels {
             html.extend([format!(" <span class=\"tag\">{}={}</span>", said(name), said(value))]);
         }
-        html.extend(["</td><td>", &said(row.agent.as_deref().unwrap_or("")), "</td><td class=\"path\">"]);
+        html.extend(["</td><td>", &said(agent.as_deref().unwrap_or("")), "</td><td class=\"path\">"]);
         // A long path may break after its slashes.
         html.extend([
-            &*said(&row.folder).replace('/', "/<wbr>"),
+            &*said(folder.as_deref().unwrap_or("")).replace('/', "/<wbr>"),
             "</td><td>",
-            &time(row.started),
+            &time(*started),
             "</td><td>",
         ]);
-        html.push_str(&duration(row).unwrap_or_default());
+        html.push_str(&duration(&row.run, row.figures.duration_ms).unwrap_or_default());
         html.push_str("</td></tr>\n");
     }
     if found.is_empty() {
@@ -153,7 +155,7 @@ pub(super) fn list(
 
 /// Links and fields for the filters.
 fn form(
-    rows: &[ServedSession],
+    rows: &[SessionRecord],
     query: &ListQuery,
     mut redactor: Option<&mut Redactor>,
     base: &str,
@@ -170,7 +172,7 @@ fn form(
         let name = if status.is_empty() { "all" } else { status };
         html.extend([format!("<a href=\"{}\"{current}>{name}</a> ", other.link(base, 0))]);
     }
-    let mut agents: Vec<&str> = rows.iter().filter_map(|row| row.agent.as_deref()).collect();
+    let mut agents: Vec<&str> = rows.iter().filter_map(|row| row.run.agent.as_deref()).collect();
     agents.sort_unstable();
     agents.dedup();
     for agent in agents.into_iter().take(16) {

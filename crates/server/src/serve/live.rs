@@ -33,10 +33,12 @@ use tokio::sync::watch;
 use super::facts::{self, ReportedFigures};
 use super::html::{escaped, shown};
 use super::looks::SessionLook;
-use super::sessions::{KnownSessions, ServedSession, is_live};
+use super::sessions::{KnownSessions, title_of};
 use super::view::{SessionView, ViewState};
-use crate::run_id::RunId;
-use crate::store::{FiguresCollector, Store, StoreError, history_exists, open_history, subagents_of};
+use crate::store::{
+    FiguresCollector, SessionRecord, SourceKind, Store, StoreError, history_exists, open_history,
+    subagents_of,
+};
 
 /// The number of bytes read at a time.
 const BUFFER: usize = 64 << 10;
@@ -60,17 +62,17 @@ impl LiveSession {
     /// Starts to read a session.
     pub(super) fn start(
         sessions: Arc<KnownSessions>,
-        row: &ServedSession,
+        row: &SessionRecord,
         look: SessionLook,
         report: fn(&str),
     ) -> io::Result<Arc<Self>> {
         let live = Arc::new(Self {
             hash: look.hash.clone(),
-            view: Mutex::new(SessionView::new(look.has_lines, row.status).map_err(io::Error::other)?),
+            view: Mutex::new(SessionView::new(look.has_lines, row.run.status).map_err(io::Error::other)?),
             changed: watch::Sender::default(),
             is_stopped: AtomicBool::new(false),
         });
-        let (own, id) = (Arc::clone(&live), row.id.clone());
+        let (own, id) = (Arc::clone(&live), row.run.id.clone());
         let work = move || {
             let read = || SessionReader::read(&own, &sessions, &id, &look);
             let problem = match catch_unwind(AssertUnwindSafe(read)) {
@@ -83,7 +85,7 @@ impl LiveSession {
                 let mut view = own.view();
                 view.set_problem(escaped(&problem));
                 view.is_caught_up = true;
-                if !is_live(view.status) {
+                if !view.status.is_live() {
                     view.revision += 1;
                     view.end();
                 }
@@ -182,7 +184,7 @@ impl fmt::Display for ReadFailure {
 /// Reads a session into its view.
 struct SessionReader<'a> {
     live: &'a LiveSession,
-    row: ServedSession,
+    row: SessionRecord,
     pipeline: Pipeline,
     collector: FiguresCollector,
     redactor: Option<Redactor>,
@@ -204,7 +206,7 @@ impl<'a> SessionReader<'a> {
     fn read(
         live: &'a LiveSession,
         sessions: &KnownSessions,
-        id: &RunId,
+        id: &str,
         look: &SessionLook,
     ) -> Result<(), ReadFailure> {
         let Some(row) = sessions.find(id) else {
@@ -218,15 +220,15 @@ impl<'a> SessionReader<'a> {
         }
         // Times stay in UTC, as in a file.
         let options = PageOptions { fold: setup.profile.layout.fold, ..PageOptions::default() };
-        setup.shows_open = row.is_live();
-        let shows_open = row.is_live() && !look.has_lines;
+        setup.shows_open = row.run.status.is_live();
+        let shows_open = row.run.status.is_live() && !look.has_lines;
         let redactor = Redactor::new(&setup.profile.redaction);
-        if row.is_history {
-            setup.subagents = Some(subagents_of(row.log.clone(), Vec::new()));
-            setup.facts = Some(streamfmt::histories::session_facts(row.log.clone()));
+        if row.source.kind == SourceKind::History {
+            setup.subagents = Some(subagents_of(row.source.path.clone(), Vec::new()));
+            setup.facts = Some(streamfmt::histories::session_facts(row.source.path.clone()));
             let data = sessions.data().to_owned();
             let known = move |session: &str| Store::histories_of(&data, session);
-            setup.origins = Some(streamfmt::origins(row.log.clone(), Vec::new(), Box::new(known)));
+            setup.origins = Some(streamfmt::origins(row.source.path.clone(), Vec::new(), Box::new(known)));
         }
         let collector = FiguresCollector::watching(&mut setup);
         let mut reader = SessionReader {
@@ -246,9 +248,9 @@ impl<'a> SessionReader<'a> {
         };
         // The facts that need no log are shown even if it can't be read.
         reader.update_facts(true);
-        if reader.row.is_live() {
+        if reader.row.run.status.is_live() {
             reader.follow(sessions)
-        } else if history_exists(&reader.row.log) {
+        } else if history_exists(&reader.row.source.path) {
             reader.read_all()
         } else {
             reader.show_what_is_kept(sessions);
@@ -258,9 +260,9 @@ impl<'a> SessionReader<'a> {
 
     /// Reads the log of a session that has ended.
     fn read_all(&mut self) -> Result<(), ReadFailure> {
-        let mut file = open_history(&self.row.log)?;
-        file.seek(SeekFrom::Start(self.row.log_start))?;
-        let mut file = UnpackedReader::new(file.take(self.row.log_bytes.unwrap_or(u64::MAX)));
+        let mut file = open_history(&self.row.source.path)?;
+        file.seek(SeekFrom::Start(self.row.source.start))?;
+        let mut file = UnpackedReader::new(file.take(self.row.source.size.unwrap_or(u64::MAX)));
         let mut buffer = vec![0; BUFFER];
         loop {
             let count = match file.read(&mut buffer) {
@@ -277,21 +279,21 @@ impl<'a> SessionReader<'a> {
 
     /// Shows a session whose log is gone from the database.
     fn show_what_is_kept(&mut self, sessions: &KnownSessions) {
-        let log = self.row.log.display();
+        let log = self.row.source.path.display();
         self.show_problem(&format!(
             "its log is gone: {log}; what is shown here is all that the database has of it"
         ));
-        let answer = sessions.response(&self.row.id).and_then(|answer| self.answer_html(&answer));
+        let answer = sessions.response(&self.row.run.id).and_then(|answer| self.answer_html(&answer));
         self.end(answer);
     }
 
     /// Reads a growing log until its run has ended.
     fn follow(&mut self, sessions: &KnownSessions) -> Result<(), ReadFailure> {
-        let mut follower = Follower::new(&self.row.log, None);
+        let mut follower = Follower::new(&self.row.source.path, None);
         let mut wait = UntilStopped(&self.live.is_stopped);
         let mut buffer = vec![0; BUFFER];
         // Bytes of the log before the run, those of the run read so far, and those read from this file.
-        let (mut before, mut length, mut read) = (self.row.log_start, 0, 0);
+        let (mut before, mut length, mut read) = (self.row.source.start, 0, 0);
         let mut looked = Instant::now();
         let mut ends_in_line = false;
         let mut has_ended = false;
@@ -312,7 +314,7 @@ impl<'a> SessionReader<'a> {
                     let skipped = usize::try_from(before).unwrap_or(usize::MAX).min(bytes.len());
                     before -= skipped as u64;
                     bytes = &bytes[skipped..];
-                    if let Some(most) = self.row.log_bytes {
+                    if let Some(most) = self.row.source.size {
                         let left = usize::try_from(most.saturating_sub(length)).unwrap_or(usize::MAX);
                         bytes = &bytes[..left.min(bytes.len())];
                     }
@@ -337,7 +339,7 @@ impl<'a> SessionReader<'a> {
             if has_ended {
                 return self.finish();
             }
-            let is_all = || std::fs::metadata(&self.row.log).is_ok_and(|about| read >= about.len());
+            let is_all = || std::fs::metadata(&self.row.source.path).is_ok_and(|about| read >= about.len());
             if !self.is_caught_up && is_all() {
                 self.is_caught_up = true;
                 self.show(true)?;
@@ -346,16 +348,16 @@ impl<'a> SessionReader<'a> {
             }
             if looked.elapsed() >= LOOK {
                 looked = Instant::now();
-                has_ended = sessions.status(&self.row.id).is_some_and(|status| !is_live(status));
+                has_ended = sessions.status(&self.row.run.id).is_some_and(|status| !status.is_live());
                 let waits = self.pipeline.session().waiting_calls().next().is_some();
                 if waits
                     && !has_ended
-                    && let Some(row) = sessions.find(&self.row.id)
+                    && let Some(row) = sessions.find(&self.row.run.id)
                 {
                     // The side file has the time at which it began to wait.
-                    self.row.waiting = row.waiting;
+                    self.row.run.waiting = row.run.waiting;
                 }
-                if has_ended && let Some(row) = sessions.find(&self.row.id) {
+                if has_ended && let Some(row) = sessions.find(&self.row.run.id) {
                     self.row = row;
                 }
                 self.update_facts(false);
@@ -395,10 +397,10 @@ impl<'a> SessionReader<'a> {
         self.is_caught_up = true;
         self.show(true)?;
         let answer = if self.live.view().has_lines {
-            let answer = self.collector.so_far(&self.pipeline).response().map(str::to_owned);
+            let answer = self.collector.so_far(&self.pipeline).figures.response().map(str::to_owned);
             answer.and_then(|answer| self.answer_html(&answer))
         } else {
-            self.fragments.answer(&self.row.title)
+            self.fragments.answer(&title_of(&self.row.run))
         };
         self.end(answer);
         Ok(())
@@ -417,7 +419,7 @@ impl<'a> SessionReader<'a> {
 
     /// Shows the answer, which is HTML, and marks the view as complete.
     fn end(&mut self, answer: Option<String>) {
-        self.live.view().status = self.row.status;
+        self.live.view().status = self.row.run.status;
         self.update_facts(true);
         let mut view = self.live.view();
         if let Some(answer) = answer {
@@ -484,7 +486,7 @@ impl<'a> SessionReader<'a> {
     /// What a call needs from a person, and since when if the stream or the side file has a time.
     fn waiting(&self) -> Option<Waiting> {
         let (_, waiting) = self.pipeline.session().waiting_calls().next()?;
-        let since = waiting.since.or_else(|| self.row.waiting?.since);
+        let since = waiting.since.or_else(|| self.row.run.waiting?.since);
         Some(Waiting { since, ..waiting })
     }
 
@@ -502,7 +504,7 @@ impl<'a> SessionReader<'a> {
         let (failure, overview) =
             (self.fragments.failure(), self.fragments.overview(reported.duration_ms, reported.cost));
         let mut view = self.live.view();
-        view.status = self.row.status;
+        view.status = self.row.run.status;
         let is_short = is_due || overview.len() <= LONG_OVERVIEW;
         let told = (&view.card, &view.session, &view.highlights, &view.failure);
         let is_news = told != (&card, &session, &highlights, &failure);

@@ -5,10 +5,10 @@ use streamfmt::core::redact::Redactor;
 
 use super::html::{escaped, shown};
 use super::list::badge;
-use super::sessions::{ServedSession, is_live};
+use super::sessions::title_of;
 use super::view::{PageNodes, SessionView};
 use crate::path_text::path_text;
-use crate::store::{SourceKind, SourceRow, StoreError, history_exists};
+use crate::store::{SessionRecord, SourceKind, SourceRow, StoreError, history_exists};
 
 /// The most nodes on a page.
 pub(super) const NODES: usize = 500;
@@ -65,7 +65,7 @@ pub(super) fn end(html: &mut String) {
 
 /// The page of a session. `None` if the node before which it should end doesn't exist.
 pub(super) fn page(
-    row: &ServedSession,
+    SessionRecord { run, source, .. }: &SessionRecord,
     sources: &[SourceRow],
     view: &SessionView,
     choice: &PageChoice<'_>,
@@ -76,17 +76,17 @@ pub(super) fn page(
     let base = choice.base;
     let status = view.status;
     let mut said = |text: &str| shown(text, redactor.as_deref_mut());
-    let address = format!("{base}/sessions/{}", row.id);
+    let address = format!("{base}/sessions/{}", run.id);
     // The side file may be older than what was read of the log: a run that has ended waits for nobody.
-    let waiting = row.waiting.filter(|_| is_live(status));
+    let waiting = run.waiting.filter(|_| status.is_live());
     let state = waiting.map_or_else(
         || status.name().to_owned(),
         |waiting| format!("▲ waits for {}", waiting.waits_for.words()),
     );
-    let title = format!("{state} · {}", super::html::plain(&said(&row.title)));
+    let title = format!("{state} · {}", super::html::plain(&said(&title_of(run))));
     let body = format!(
         " data-session=\"{}\" data-address=\"{address}\" data-hash=\"{}\" data-revision=\"{}\" data-profile=\"{}\"{}{}{}",
-        row.id,
+        run.id,
         choice.hash,
         view.settled(),
         choice.profile,
@@ -101,10 +101,10 @@ pub(super) fn page(
         status.name(),
         badge(status)
     )]);
-    html.push_str(&said(&row.title));
+    html.push_str(&said(&title_of(run)));
     html.extend([format!(
         "</h1> <span id=\"now\"></span> <span id=\"connection\" role=\"status\" hidden></span> <code>{}</code></div>",
-        row.id
+        run.id
     )]);
     html.extend(["<p id=\"failure\"", if view.failure.is_some() { ">" } else { " hidden>" }]);
     html.push_str(view.failure.as_deref().unwrap_or_default());
@@ -128,8 +128,8 @@ pub(super) fn page(
         );
     }
     if !view.is_caught_up {
-        let whole = row.log.metadata().map_or(0, |about| about.len().saturating_sub(row.log_start));
-        let whole = row.log_bytes.unwrap_or(whole);
+        let whole = source.path.metadata().map_or(0, |about| about.len().saturating_sub(source.start));
+        let whole = source.size.unwrap_or(whole);
         html.extend([format!(
             "<p id=\"reading\" role=\"status\">Reading the log: {} of {}. This page comes again by itself.</p>\n",
             &*figures::size(view.read),
@@ -153,15 +153,15 @@ pub(super) fn page(
         )]);
     }
     html.push_str("</section>\n");
-    let name = if row.is_history { "History" } else { "Raw log" };
+    let name = if source.kind == SourceKind::History { "History" } else { "Raw log" };
     html.extend([
         "<section id=\"log-file\" aria-labelledby=\"h-log\"><h2 id=\"h-log\">",
         name,
         "</h2>\n<p><code>",
-        &said(&path_text(&row.log)),
+        &said(&path_text(&source.path)),
         "</code></p>\n",
     ]);
-    for other in sources.iter().filter(|other| other.path != row.log) {
+    for other in sources.iter().filter(|other| other.path != source.path) {
         let kind =
             if other.kind == SourceKind::History { "the agent's own history" } else { "the log of the run" };
         let gone = if history_exists(&other.path) { "" } else { ", which is gone" };

@@ -36,10 +36,8 @@ use super::hub::{Hub, Reading};
 use super::list::{ListQuery, list};
 use super::looks::{KnownLooks, OLDER, SessionLook, USUAL};
 use super::page::{PageChoice, page};
-use super::sessions::ServedSession;
 use super::view::{ViewState, node_hash};
-use crate::run_id::RunId;
-use crate::store::open_history;
+use crate::store::{SessionRecord, SourceRow, open_history};
 
 /// How long a page waits for its log to be read. After that it shows the progress and reloads.
 const PAGE_READ: Duration = Duration::from_millis(800);
@@ -286,10 +284,9 @@ impl Site {
         self.masks(visitor).then(|| Redactor::new(&Redaction::everything())).flatten()
     }
 
-    async fn row(&self, id: &str) -> Result<ServedSession, HttpRefusal> {
+    async fn row(&self, id: &str) -> Result<SessionRecord, HttpRefusal> {
         let unknown = || HttpRefusal::new(StatusCode::NOT_FOUND, "no session of this id");
-        let id: RunId = id.parse().map_err(|_| unknown())?;
-        let sessions = Arc::clone(&self.hub.sessions);
+        let (sessions, id) = (Arc::clone(&self.hub.sessions), id.to_owned());
         in_background(move || sessions.find(&id)).await?.ok_or_else(unknown)
     }
 
@@ -307,7 +304,7 @@ impl Site {
     /// Opens a session in a profile. `once`: for one answer, which is given even if too many are open.
     async fn open(
         self: &Arc<Self>,
-        row: &ServedSession,
+        row: &SessionRecord,
         profile: &str,
         visitor: &Visitor,
         once: bool,
@@ -387,14 +384,14 @@ async fn session(
             before,
             profiles: &site.looks.profiles(),
             themes: &themes,
-            key: &site.guard.logins.log_key(row.id.as_str()),
+            key: &site.guard.logins.log_key(&row.run.id),
             tab: &site.tab(&visitor),
             has_log: !site.masks(&visitor),
             base: &site.guard.base,
             hash: &reading.live.hash,
             is_single: reading.is_single(),
         };
-        let sources = site.hub.sessions.sources(&row.id);
+        let sources = site.hub.sessions.sources(&row.run.id);
         let view = reading.live.view();
         let page = page(&row, &sources, &view, &choice, redactor.as_mut());
         let page = page.map_err(|error| {
@@ -477,8 +474,8 @@ async fn log(
         let reason = "the raw log isn't masked, and goes beyond this machine only with --show-secrets";
         return Err(HttpRefusal::new(StatusCode::FORBIDDEN, reason));
     }
-    let id = row.id.clone();
-    let (file, length) = in_background(move || open_log(&row)).await?.map_err(|error| {
+    let id = row.run.id.clone();
+    let (file, length) = in_background(move || open_log(&row.source)).await?.map_err(|error| {
         let reason = format!("the log can't be read: {}", streamfmt::problem::reason(&error));
         HttpRefusal::new(StatusCode::NOT_FOUND, reason)
     })?;
@@ -509,11 +506,11 @@ async fn log(
 }
 
 /// Opens the log of a session at the start of the session. Returns it with its current length.
-fn open_log(row: &ServedSession) -> io::Result<(File, u64)> {
-    let mut file = open_history(&row.log)?;
+fn open_log(source: &SourceRow) -> io::Result<(File, u64)> {
+    let mut file = open_history(&source.path)?;
     let whole = file.metadata()?.len();
-    file.seek(SeekFrom::Start(row.log_start))?;
-    Ok((file, row.log_bytes.unwrap_or(u64::MAX).min(whole.saturating_sub(row.log_start))))
+    file.seek(SeekFrom::Start(source.start))?;
+    Ok((file, source.size.unwrap_or(u64::MAX).min(whole.saturating_sub(source.start))))
 }
 
 /// Answers a tab that was open while the server restarted: first proves that this is the server that it knows, then takes its proof, and

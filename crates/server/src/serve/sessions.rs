@@ -7,21 +7,17 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use jiff::Timestamp;
-use streamfmt::core::item::Waiting;
-
-use crate::path_text::path_text;
 use crate::run_id::RunId;
 use crate::session_paths::SessionPaths;
 use crate::side_file::{RunSideFile, RunStatus};
 use crate::store::{
-    FoundSession, SessionFilter, SessionRow, SessionStatus, SourceKind, SourceRow, Store, StoreError,
-    StoreNotice, history_exists, latest_start, status_now, waiting_now,
+    FoundSession, SessionFilter, SessionRecord, SessionRun, SessionStatus, SourceKind, SourceRow, Store,
+    StoreError, StoreNotice, history_exists, latest_start, status_now,
 };
 
 /// How long rows are cached.
@@ -33,109 +29,24 @@ const TITLE: usize = 160;
 /// The largest file that is read as a side file, in bytes.
 const LARGEST: u64 = 1 << 20;
 
-/// A session as the list shows it. Its texts are foreign, neither clean nor masked.
-#[derive(Clone, Debug)]
-pub(super) struct ServedSession {
-    pub(super) id: RunId,
-    pub(super) status: SessionStatus,
-    /// What it needs from a person, while a call waits for one.
-    pub(super) waiting: Option<Waiting>,
-    pub(super) agent: Option<String>,
-    pub(super) title: String,
-    pub(super) folder: String,
-    pub(super) labels: Vec<(String, String)>,
-    pub(super) started: Timestamp,
-    pub(super) ended: Option<Timestamp>,
-    pub(super) log: PathBuf,
-    /// The offset of the session in the log, in bytes.
-    pub(super) log_start: u64,
-    /// Its length there in bytes, if it doesn't extend to the end.
-    pub(super) log_bytes: Option<u64>,
-    /// Whether the log is the agent's own history, next to which those of its sub-agents may be.
-    pub(super) is_history: bool,
-    /// Its row in the database.
-    pub(super) stored: Option<Arc<SessionRow>>,
+/// The title of a session: a foreign text on one line. Without one, it is the command, or the id.
+pub(super) fn title_of(run: &SessionRun) -> String {
+    let command = || Some(run.command.join(" ")).filter(|command| !command.is_empty());
+    run.title.clone().or_else(command).map_or_else(|| run.id.clone(), |title| shortened(&title))
 }
 
-impl ServedSession {
-    /// Whether it is in progress.
-    pub(super) fn is_live(&self) -> bool {
-        is_live(self.status)
-    }
-
-    /// The milliseconds from its start to its end, if it has ended and they are known.
-    pub(super) fn milliseconds(&self) -> Option<u64> {
-        let passed = self.ended?.as_millisecond().saturating_sub(self.started.as_millisecond());
-        // The clock may have been set back meanwhile.
-        u64::try_from(passed).ok()
-    }
-
-    /// Returns the session of a run from its side file.
-    fn of_run(side: &RunSideFile, status: SessionStatus, stored: Option<&Arc<SessionRow>>) -> Self {
-        let title = stored.and_then(|stored| stored.title.as_deref());
-        Self {
-            id: side.id.clone(),
-            status,
-            waiting: waiting_now(side, status),
-            agent: side.agent.clone().or_else(|| stored?.agent.clone()),
-            title: title.map_or_else(|| shortened(&side.command.join(" ")), shortened),
-            folder: path_text(&side.folder),
-            labels: side.labels.clone().into_iter().collect(),
-            started: side.started,
-            ended: side.ended,
-            log: side.log.clone(),
-            log_start: side.log_start,
-            log_bytes: side.log_bytes,
-            is_history: false,
-            stored: stored.cloned(),
-        }
-    }
-
-    /// Returns a session without a side file.
-    fn of_row(id: RunId, row: &Arc<SessionRow>) -> Self {
-        let title = row.title.clone().or_else(|| Some(row.command.join(" ")).filter(|it| !it.is_empty()));
-        Self {
-            status: row.status,
-            waiting: row.waiting,
-            agent: row.agent.clone(),
-            title: title.as_deref().map_or_else(|| id.to_string(), shortened),
-            folder: row.folder.clone().unwrap_or_default(),
-            labels: row.labels.clone().into_iter().collect(),
-            started: row.started,
-            ended: row.ended,
-            log: row.log.clone().unwrap_or_default(),
-            log_start: 0,
-            log_bytes: None,
-            is_history: row.command.is_empty(),
-            stored: Some(Arc::clone(row)),
-            id,
-        }
-    }
-
-    /// Returns the session with another file to read it from.
-    fn read_from(self, source: &SourceRow) -> Self {
-        let is_history = source.kind == SourceKind::History;
-        Self {
-            log: source.path.clone(),
-            log_start: source.start,
-            // A history may have grown since it was imported.
-            log_bytes: source.size.filter(|_| !is_history),
-            is_history,
-            ..self
-        }
-    }
-}
-
-/// Whether a session with this status is in progress.
-pub(super) fn is_live(status: SessionStatus) -> bool {
-    matches!(status, SessionStatus::Running | SessionStatus::RunningElsewhere)
+/// The milliseconds from its start to its end, if it has ended and they are known.
+pub(super) fn milliseconds(run: &SessionRun) -> Option<u64> {
+    let passed = run.ended?.as_millisecond().saturating_sub(run.started.as_millisecond());
+    // The clock may have been set back meanwhile.
+    u64::try_from(passed).ok()
 }
 
 /// All sessions, and the problems that may hide others.
 #[derive(Debug, Default)]
 pub(super) struct SessionList {
     /// Those in progress first, then the newest.
-    pub(super) rows: Vec<ServedSession>,
+    pub(super) rows: Vec<SessionRecord>,
     pub(super) problems: Vec<String>,
 }
 
@@ -155,7 +66,7 @@ pub(super) struct KnownSessions {
 #[derive(Clone, Debug, Default)]
 struct StoredSessions {
     read: Option<Instant>,
-    rows: Arc<HashMap<String, Arc<SessionRow>>>,
+    rows: Arc<HashMap<String, SessionRecord>>,
     problem: Option<String>,
     notices: Vec<String>,
 }
@@ -179,26 +90,36 @@ impl KnownSessions {
     }
 
     /// Returns one session, with a file that it can currently be read from.
-    pub(super) fn find(&self, id: &RunId) -> Option<ServedSession> {
-        let stored = self.stored().rows.get(id.as_str()).cloned();
-        let found = match self.side_file(id) {
-            Some(side) => ServedSession::of_run(&side, status_now(&self.paths, &side), stored.as_ref()),
-            None => ServedSession::of_row(id.clone(), &stored?),
+    pub(super) fn find(&self, id: &str) -> Option<SessionRecord> {
+        let stored = self.stored().rows.get(id).cloned();
+        let found = match self.side_file(&id.parse().ok()?) {
+            Some(side) => self.of_run(&side, stored.unwrap_or_default()),
+            None => stored?,
         };
-        if found.is_live() || !found.is_history && history_exists(&found.log) {
+        let is_log = found.source.kind == SourceKind::Run;
+        if found.run.status.is_live() || is_log && history_exists(&found.source.path) {
             return Some(found);
         }
-        let sources = self.sources(id);
-        let source = sources.iter().find(|source| history_exists(&source.path)).or(sources.first());
-        Some(match source {
-            Some(source) => found.read_from(source),
-            None => found,
-        })
+        let mut sources = self.sources(id);
+        let best = sources.iter().position(|source| history_exists(&source.path)).unwrap_or(0);
+        if best >= sources.len() {
+            return Some(found);
+        }
+        let source = sources.swap_remove(best);
+        // A history may have grown since it was imported.
+        let size = source.size.filter(|_| source.kind == SourceKind::Run);
+        Some(SessionRecord { source: SourceRow { size, ..source }, ..found })
+    }
+
+    /// Returns a run with a side file. `stored`: its row, or an empty one.
+    fn of_run(&self, side: &RunSideFile, stored: SessionRecord) -> SessionRecord {
+        let run = SessionRun::of(side, status_now(&self.paths, side), stored.run);
+        SessionRecord { run, source: SourceRow::of(side), ..stored }
     }
 
     /// The current status of a run by its side file and lock.
-    pub(super) fn status(&self, id: &RunId) -> Option<SessionStatus> {
-        Some(status_now(&self.paths, &*self.side_file(id)?))
+    pub(super) fn status(&self, id: &str) -> Option<SessionStatus> {
+        Some(status_now(&self.paths, &*self.side_file(&id.parse().ok()?)?))
     }
 
     /// All sessions except empty ones.
@@ -212,41 +133,41 @@ impl KnownSessions {
             problems.push(format!("the folder of sessions can't be read: {why}"));
             HashSet::new()
         });
-        let mut rows: HashMap<RunId, ServedSession> = stored
-            .values()
-            .filter(|row| row.status != SessionStatus::Empty)
-            .filter_map(|row| {
-                row.id.parse().ok().map(|id: RunId| (id.clone(), ServedSession::of_row(id, row)))
-            })
+        let is_listed =
+            |run: &SessionRun| run.status != SessionStatus::Empty && run.id.parse::<RunId>().is_ok();
+        let mut rows: HashMap<String, SessionRecord> = stored
+            .iter()
+            .filter(|(_, row)| is_listed(&row.run))
+            .map(|(id, row)| (id.clone(), row.clone()))
             .collect();
         for side in ids.iter().filter_map(|id| self.side_file(id)) {
-            let row = stored.get(side.id.as_str());
-            rows.insert(side.id.clone(), ServedSession::of_run(&side, status_now(&self.paths, &side), row));
+            let row = stored.get(side.id.as_str()).cloned().unwrap_or_default();
+            rows.insert(side.id.to_string(), self.of_run(&side, row));
         }
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         if read.len() > ids.len() {
             read.retain(|id, _| ids.contains(id));
         }
         drop(read);
-        let mut rows: Vec<ServedSession> = rows.into_values().collect();
+        let mut rows: Vec<SessionRecord> = rows.into_values().collect();
         let latest = latest_start();
-        rows.sort_by_cached_key(|row| {
-            (!row.is_live(), row.started > latest, Reverse(row.started), Reverse(row.id.clone()))
+        rows.sort_by_cached_key(|SessionRecord { run, .. }| {
+            (!run.status.is_live(), run.started > latest, Reverse(run.started), Reverse(run.id.clone()))
         });
         SessionList { rows, problems }
     }
 
     /// The final Markdown of a session in the database, for sessions whose log is gone.
-    pub(super) fn response(&self, id: &RunId) -> Option<String> {
-        match self.open().and_then(|store| store.find(id.as_str())) {
-            Ok(FoundSession::One(session)) if session.row.id == id.as_str() => session.response,
+    pub(super) fn response(&self, id: &str) -> Option<String> {
+        match self.open().and_then(|store| store.find(id)) {
+            Ok(FoundSession::One(session)) if session.record.run.id == id => session.response,
             _ => None,
         }
     }
 
     /// The files that a session was read from.
-    pub(super) fn sources(&self, id: &RunId) -> Vec<SourceRow> {
-        let sources = self.open().and_then(|mut store| store.mended(|store| store.sources(id.as_str())));
+    pub(super) fn sources(&self, id: &str) -> Vec<SourceRow> {
+        let sources = self.open().and_then(|mut store| store.mended(|store| store.sources(id)));
         sources.unwrap_or_default()
     }
 
@@ -276,7 +197,7 @@ impl KnownSessions {
         });
         let problem = match listed {
             Ok(rows) => {
-                let rows = rows.into_iter().map(|row| (row.id.clone(), Arc::new(row)));
+                let rows = rows.into_iter().map(|row| (row.run.id.clone(), row));
                 stored.rows = Arc::new(rows.collect());
                 None
             }
@@ -386,7 +307,7 @@ mod tests {
         for (size, is_read) in [(1 << 20, true), ((1 << 20) + 1, false)] {
             fs::write(paths.side_file(&id), side.clone() + &" ".repeat(size - side.len())).unwrap();
             let known = KnownSessions::new(paths.clone(), |_| ());
-            assert_eq!(known.find(&id).is_some(), is_read, "{size}");
+            assert_eq!(known.find(id.as_str()).is_some(), is_read, "{size}");
         }
     }
 }

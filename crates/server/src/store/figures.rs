@@ -9,6 +9,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use jiff::Timestamp;
+use serde::Serialize;
 use streamfmt::core::budget::Budget;
 use streamfmt::core::event::Usage;
 use streamfmt::core::frame::MAX_LINE;
@@ -27,6 +28,7 @@ pub use copies::CountedMessages;
 
 use super::Store;
 use super::history::{OpenHistory, subagents_of};
+use super::record::{SessionRun, SessionStatus};
 
 /// The number of bytes read at once.
 const CHUNK: usize = 64 * 1024;
@@ -34,54 +36,56 @@ const CHUNK: usize = 64 * 1024;
 const FIRST: u64 = 256 * 1024;
 const LAST: u64 = 64 * 1024;
 
-/// The figures and the outcome of a session.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// The figures and the outcome of a session. JSON has the sums only.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct SessionFigures {
-    /// The agent's product, by the name of its dialect.
-    pub agent: Option<String>,
-    /// The agent's own session id.
-    pub agent_session: Option<String>,
-    /// The model that answered.
-    pub model: Option<String>,
-    /// The agent's own id of the session that this one resumes, if the stream contains it.
-    pub resumes: Option<String>,
-    /// The folder that the agent worked in.
-    pub folder: Option<String>,
-    /// The title that a person or the agent gave the session.
-    pub given_title: Option<String>,
-    /// Its title otherwise: the first prompt, else the first sentence of the first reply.
-    pub title: Option<String>,
-    /// The first time in the stream.
-    pub first_at: Option<Timestamp>,
-    /// The last time in the stream.
-    pub last_at: Option<Timestamp>,
-    /// Whether somebody asked something, or the agent said something.
-    pub was_asked: bool,
-    /// Whether it is a stream, not a history.
-    pub is_stream: bool,
-    /// Whether the most recent event was a user interrupt.
-    pub was_interrupted: bool,
-    /// Its outcome, if the stream reports one.
-    pub outcome: Option<SessionOutcome>,
-    /// The answer of the last turn of a history without outcomes.
-    pub answer: Option<String>,
     /// Turns, over all outcomes.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub num_turns: Option<u64>,
-    /// Milliseconds, over all outcomes.
-    pub duration_ms: Option<u64>,
     /// US dollars.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
-    /// Milliseconds spent waiting for the model. Includes those of the runs that it resumed if the agent continues counting.
+    /// Milliseconds, over all outcomes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+    /// Milliseconds spent waiting for the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub api_ms: Option<u64>,
-    /// Tokens by model.
+    /// Tokens by kind: the sum over all models.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<Usage>,
+    /// Tokens by model. Like cost and API time, those of a stream may include those of the runs that it resumed.
+    #[serde(skip)]
     pub usage: BTreeMap<String, Usage>,
-    /// The start of the figures.
+    /// The start of the figures of a stream.
+    #[serde(skip)]
     pub counted_from: CountedFrom,
     /// Calls by tool.
+    #[serde(skip)]
     pub calls: BTreeMap<String, u64>,
+    /// Its outcome, if the stream reports one.
+    #[serde(skip)]
+    pub outcome: Option<SessionOutcome>,
+    /// The answer of the last turn of a history without outcomes.
+    #[serde(skip)]
+    pub answer: Option<String>,
     /// The messages, by which a copy of a part of the session is recognised.
+    #[serde(skip)]
     pub messages: CountedMessages,
-    /// The last message of the copy of another session with which it begins. The other figures leave the copy out.
+}
+
+/// A session as it was read from its stream or its history.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ReadSession {
+    /// What it says about the run. The times are those of a history; the status is that of a session that has ended.
+    pub run: SessionRun,
+    /// The figures that it reports.
+    pub figures: SessionFigures,
+    /// The title that a person or the agent gave the session.
+    pub given_title: Option<String>,
+    /// The first time in it.
+    pub first_at: Option<Timestamp>,
+    /// The last message of the copy of another session with which it begins. The figures leave the copy out.
     pub copied_to: Option<u64>,
     /// Why its file wasn't read to its end: it is a damaged archive.
     pub damage: Option<String>,
@@ -119,14 +123,9 @@ impl SessionFigures {
             None => self.answer.as_deref(),
         }
     }
+}
 
-    /// Returns the sum of the tokens of all models.
-    pub fn tokens(&self) -> Option<Usage> {
-        let has_any = !self.usage.is_empty();
-        let add = |sum: Usage, usage: &Usage| sum.combined(*usage, u64::saturating_add);
-        has_any.then(|| self.usage.values().fold(Usage::default(), add))
-    }
-
+impl ReadSession {
     /// Reads a part of a file: `size` bytes from `start` on, or all to its end. Fails if the file can't be read.
     pub fn read(path: &Path, start: u64, size: Option<u64>) -> io::Result<Self> {
         let mut file = File::open(path)?;
@@ -156,8 +155,8 @@ impl SessionFigures {
 
     /// Adds the session's id that the file's name contains, if the file itself contains none.
     fn named_by(mut self, path: &Path) -> Self {
-        let agent = self.agent.as_deref();
-        self.agent_session = self.agent_session.or_else(|| session_named_by(path, agent?));
+        let agent = self.run.agent.as_deref();
+        self.run.agent_session = self.run.agent_session.or_else(|| session_named_by(path, agent?));
         self
     }
 
@@ -172,22 +171,11 @@ impl SessionFigures {
             reader.read(&b"\n"[..])?;
             reader.read(&text[line..])?;
         }
-        let figures = reader.finish().named_by(path);
-        Ok(Self {
-            agent: figures.agent,
-            agent_session: figures.agent_session,
-            resumes: figures.resumes,
-            model: figures.model,
-            folder: figures.folder,
-            given_title: figures.given_title,
-            title: figures.title,
-            first_at: figures.first_at,
-            last_at: figures.last_at,
-            was_asked: figures.was_asked,
-            is_stream: figures.is_stream,
-            messages: figures.messages,
-            ..Self::default()
-        })
+        let ReadSession { mut run, figures: SessionFigures { messages, .. }, given_title, first_at, .. } =
+            reader.finish().named_by(path);
+        run.status = if run.status == SessionStatus::Empty { run.status } else { SessionStatus::Done };
+        let figures = SessionFigures { messages, ..SessionFigures::default() };
+        Ok(Self { run, figures, given_title, first_at, ..Self::default() })
     }
 }
 
@@ -283,7 +271,7 @@ impl FigureReader {
         Ok(last)
     }
 
-    fn finish(mut self) -> SessionFigures {
+    fn finish(mut self) -> ReadSession {
         let _ = self.pipeline.finish(&mut String::new());
         self.collector.so_far(&self.pipeline)
     }

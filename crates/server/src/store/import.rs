@@ -1,6 +1,6 @@
 //! Imports sessions that we didn't run: agents' own histories, and streams that were stored elsewhere.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Seek};
@@ -15,13 +15,13 @@ use streamfmt::histories::{
 use streamfmt::side_files::{holds_side_files, is_side_file};
 use streamfmt::unpack::{damage_of, without_compression};
 
-use super::figures::{CountedElsewhere, CountedFrom, SessionFigures, SessionOutcome};
+use super::figures::{CountedElsewhere, CountedFrom, ReadSession, SessionFigures};
 use super::history::{HistoryStamp, OpenHistory, open_history, real_path};
+use super::record::{SessionRun, SourceKind, SourceRow};
 use super::recorded_elsewhere::{ImportedRun, side_file_id, side_file_of};
-use super::row::{SourceKind, SourceRow};
 use super::runs::changed;
 use super::sql::{KnownRun, MOST_SESSIONS, Seniority, is_database, is_named_as_database, read_only};
-use super::write::{self, SessionEntry};
+use super::write;
 use super::{Store, StoreError, StoreNotice};
 use crate::path_text::path_text;
 use crate::run_id::RunId;
@@ -103,7 +103,7 @@ impl Store {
                 counts.changed += 1;
             } else {
                 let rewound = opened.rewind();
-                let ends = rewound.and_then(|()| SessionFigures::read_ends(file, opened));
+                let ends = rewound.and_then(|()| ReadSession::read_ends(file, opened));
                 let ends = ends.map_err(|error| StoreError::File(file.clone(), error))?;
                 match self.add_history(file, stamp, &ends)? {
                     Added::New => counts.new += 1,
@@ -219,15 +219,10 @@ impl Store {
     }
 
     /// Adds a file to its session, or as a new session.
-    fn add_history(
-        &self,
-        file: &Path,
-        stamp: HistoryStamp,
-        ends: &SessionFigures,
-    ) -> Result<Added, StoreError> {
-        let Some(agent) = ends.agent.as_deref() else { return Ok(Added::Nothing) };
+    fn add_history(&self, file: &Path, stamp: HistoryStamp, ends: &ReadSession) -> Result<Added, StoreError> {
+        let Some(agent) = ends.run.agent.as_deref() else { return Ok(Added::Nothing) };
         self.database.transaction(|| {
-            let known = match &ends.agent_session {
+            let known = match &ends.run.agent_session {
                 Some(session) => self.database.newest_of(session, agent)?,
                 None => None,
             };
@@ -236,7 +231,7 @@ impl Store {
                 id
             } else {
                 let started = ends.first_at.unwrap_or_else(|| stamp.time());
-                let name = ends.agent_session.clone().unwrap_or_else(|| path_text(file));
+                let name = ends.run.agent_session.clone().unwrap_or_else(|| path_text(file));
                 let mut id = RunId::of(started, &format!("{agent} {name}"));
                 for count in 2..100 {
                     if !self.database.has_session(id.as_str())? {
@@ -244,19 +239,14 @@ impl Store {
                     }
                     id = RunId::of(started, &format!("{agent} {name} {count}"));
                 }
-                let labels = BTreeMap::new();
-                write::session(&self.database, &entry(id.as_str(), started, ends, &labels))?;
-                id.as_str().to_owned()
+                let run = SessionRun { id: id.to_string(), started, ..ends.run.clone() };
+                write::session(&self.database, &run, ends.figures.messages.first)?;
+                run.id
             };
             let source = SourceRow {
                 path: file.to_owned(),
-                kind: SourceKind::History,
-                start: 0,
                 size: Some(stamp.size.unwrap_or(0)),
-                errors: None,
-                gaps: Vec::new(),
-                mtime: None,
-                gone: false,
+                ..SourceRow::default()
             };
             self.database.write_source(&id, &source)?;
             Ok(if is_new { Added::New } else { Added::ToKnown })
@@ -286,25 +276,23 @@ impl Store {
         let known = self.messages_before(id)?;
         let before = self.database.messages(id)?;
         let elsewhere = CountedElsewhere { times: self.runs_of(id)?, messages: known.all() };
-        let figures = if has_run { None } else { best(opened, &sources, &elsewhere, self.data()) };
-        let (figures, damage) = figures.unzip();
-        let damage = damage.flatten();
+        let read = if has_run { None } else { best(opened, &sources, &elsewhere, self.data()) };
+        let damage = read.as_ref().and_then(|read| read.damage.clone());
         self.notices.extend(damage.map(|why| StoreNotice::Archive { path: file.to_owned(), why }));
-        let has_new = figures.as_ref().is_some_and(|figures| {
-            let now = &figures.messages.all;
+        let has_new = read.as_ref().is_some_and(|read| {
+            let now = &read.figures.messages.all;
             before.is_empty() && !now.is_empty() || !now.starts_with(&before)
         });
         self.database.transaction(|| {
-            if let Some(mut figures) = figures {
+            if let Some(ReadSession { mut run, figures, first_at, copied_to, .. }) = read {
                 let started = self.database.started(id)?.unwrap_or_default();
-                let own_start = figures.first_at.filter(|_| figures.copied_to.is_some());
-                figures.resumes = figures.resumes.or_else(|| known.origin(figures.copied_to?));
-                let labels = BTreeMap::new();
-                let mut entry = entry(id, own_start.unwrap_or(started), &figures, &labels);
-                entry.ended = entry.ended.or(Some(stamp.time()));
-                write::session(&self.database, &entry)?;
+                (run.id, run.started) =
+                    (id.to_owned(), first_at.filter(|_| copied_to.is_some()).unwrap_or(started));
+                run.parent_session = run.parent_session.or_else(|| known.origin(copied_to?));
+                run.ended = run.ended.or(Some(stamp.time()));
+                write::session(&self.database, &run, figures.messages.first)?;
                 self.database.write_figures(id, &figures, true)?;
-                if let Some(session) = &figures.agent_session {
+                if let Some(session) = &run.agent_session {
                     write::link(&self.database, session)?;
                 }
             }
@@ -326,68 +314,39 @@ enum Added {
     Nothing,
 }
 
-/// Returns the figures of the best source, and the damage of the file: one with an outcome rather than one without, then the larger one. If that has no
-/// tokens, or
-/// perhaps only those of a part of the session, tokens and calls come from a source that counted more from the start.
+/// Returns the session by its best source, with the damage of the file itself: one with an outcome rather than one without, then the larger
+/// one. If that has no tokens, or perhaps only those of a part of the session, tokens and calls come from a source that counted more from the
+/// start.
 fn best(
     opened: OpenHistory<'_>,
     sources: &[SourceRow],
     elsewhere: &CountedElsewhere,
     data: &Path,
-) -> Option<(SessionFigures, Option<String>)> {
+) -> Option<ReadSession> {
     let own = opened.path;
     let mut damage = None;
     let others = sources.iter().filter(|source| source.path != own);
     let others = others.filter_map(|source| OpenHistory::at(&source.path).ok());
     let read = others.chain([opened]).filter_map(|history| {
         let (path, size) = (history.path, history.size);
-        let figures = SessionFigures::read_history(history, elsewhere.clone(), data).ok()?;
+        let read = ReadSession::read_history(history, elsewhere.clone(), data).ok()?;
         if path == own {
-            damage.clone_from(&figures.damage);
+            damage.clone_from(&read.damage);
         }
-        Some(((figures.outcome.is_some(), size, std::cmp::Reverse(path.to_owned())), figures))
+        Some(((read.figures.outcome.is_some(), size, std::cmp::Reverse(path.to_owned())), read))
     });
     let mut read: Vec<_> = read.collect();
     read.sort_by(|(one, _), (other, _)| one.cmp(other));
-    let (_, mut best) = read.pop()?;
-    let counted = |figures: &SessionFigures| figures.tokens().map_or(0, |tokens| tokens.spent());
-    let whole = read.into_iter().map(|(_, figures)| figures);
+    let (_, mut session) = read.pop()?;
+    let best = &mut session.figures;
+    let counted = |figures: &SessionFigures| figures.tokens.map_or(0, |tokens| tokens.spent());
+    let whole = read.into_iter().map(|(_, read)| read.figures);
     let whole = whole.filter(|figures| figures.counted_from == CountedFrom::Start).max_by_key(counted);
     let may_be_part = best.usage.is_empty() || matches!(best.counted_from, CountedFrom::Either(_));
-    if let Some(whole) = whole.filter(|whole| may_be_part && counted(whole) > counted(&best)) {
+    if let Some(whole) = whole.filter(|whole| may_be_part && counted(whole) > counted(best)) {
         (best.usage, best.calls, best.counted_from) = (whole.usage, whole.calls, CountedFrom::Start);
     }
-    Some((best, damage))
-}
-
-fn entry<'a>(
-    id: &'a str,
-    started: Timestamp,
-    figures: &'a SessionFigures,
-    labels: &'a BTreeMap<String, String>,
-) -> SessionEntry<'a> {
-    SessionEntry {
-        id,
-        agent_session: figures.agent_session.as_deref(),
-        parent_session: figures.resumes.as_deref(),
-        agent: figures.agent.as_deref(),
-        model: figures.model.as_deref(),
-        title: figures.given_title.as_deref().or(figures.title.as_deref()),
-        folder: figures.folder.as_deref(),
-        command: &[],
-        labels,
-        status: match figures.outcome {
-            _ if figures.was_interrupted => "interrupted",
-            Some(SessionOutcome::Error(_)) => "failed",
-            None if !figures.was_asked && !figures.is_stream => "empty",
-            _ => "done",
-        },
-        started,
-        ended: figures.last_at,
-        exit: None,
-        recorder: None,
-        first_message: figures.messages.first,
-    }
+    Some(ReadSession { damage, ..session })
 }
 
 /// Whether a file is as it was when it was read.

@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use super::row::{self, SessionRow, SessionStatus};
+use super::record::{SessionRecord, SessionRun, SessionStatus, SourceRow};
 use super::{Store, StoreError, sql};
 use crate::run_id::RunId;
 use crate::run_lock::is_locked;
@@ -20,7 +20,7 @@ const SILENT: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl Store {
     /// Returns the runs of which there are files but no side file, the newest first. Runs that are in progress or just starting are left out.
-    pub fn orphans(&self) -> Result<Vec<SessionRow>, StoreError> {
+    pub fn orphans(&self) -> Result<Vec<SessionRecord>, StoreError> {
         // Whoever adds the files of a run under this lock writes its side file last.
         let _lock = sql::lock(self.database.path())?;
         let folder = &self.paths.folder;
@@ -30,9 +30,10 @@ impl Store {
         let ids: BTreeSet<RunId> = names.filter_map(|name| id_of(&name)).collect();
         let mut rows = Vec::new();
         for id in ids.into_iter().rev().filter(|id| self.is_orphan(id)) {
-            let log = Some(self.paths.log(&id)).filter(|log| log.exists());
-            let row = row::unknown(id.to_string(), SessionStatus::Interrupted, id.started());
-            rows.push(SessionRow { log, ..row });
+            let path = Some(self.paths.log(&id)).filter(|log| log.exists()).unwrap_or_default();
+            let run = SessionRun::unknown(id.to_string(), SessionStatus::Interrupted, id.started());
+            let source = SourceRow { path, ..SourceRow::default() };
+            rows.push(SessionRecord { run, source, ..SessionRecord::default() });
         }
         Ok(rows)
     }

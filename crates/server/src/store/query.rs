@@ -4,9 +4,8 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
-use streamfmt::core::item::Waiting;
 
-use super::row::{SessionDetails, SessionRow, SessionStatus, SourceKind, SourceRow};
+use super::record::{SessionDetails, SessionRecord, SessionRun, SessionStatus, SourceKind, SourceRow};
 use super::sql::Database;
 use super::{DATABASE, Store, StoreError};
 use crate::path_text::text_path;
@@ -40,20 +39,20 @@ pub struct SessionFilter {
 
 impl SessionFilter {
     /// Whether a session passes, with its current status.
-    pub fn fits(&self, row: &SessionRow) -> bool {
+    pub fn fits(&self, run: &SessionRun) -> bool {
         let is_of = |wanted: &Option<String>, found: &Option<String>| wanted.is_none() || wanted == found;
         let is_in =
-            |folder: &PathBuf| row.folder.as_deref().is_some_and(|of| text_path(of).starts_with(folder));
+            |folder: &PathBuf| run.folder.as_deref().is_some_and(|of| text_path(of).starts_with(folder));
         let is_status_wanted = match self.status {
-            Some(status) => status == row.status,
-            None => self.with_empty || row.status != SessionStatus::Empty,
+            Some(status) => status == run.status,
+            None => self.with_empty || run.status != SessionStatus::Empty,
         };
         is_status_wanted
-            && is_of(&self.agent, &row.agent)
+            && is_of(&self.agent, &run.agent)
             && self.folder.as_ref().is_none_or(is_in)
-            && self.labels.iter().all(|(key, value)| row.labels.get(key) == Some(value))
-            && self.since.is_none_or(|since| row.started >= since)
-            && self.until.is_none_or(|until| row.started <= until)
+            && self.labels.iter().all(|(key, value)| run.labels.get(key) == Some(value))
+            && self.since.is_none_or(|since| run.started >= since)
+            && self.until.is_none_or(|until| run.started <= until)
     }
 }
 
@@ -68,14 +67,14 @@ pub enum FoundSession {
     /// This session.
     One(Box<SessionDetails>),
     /// Several, the newest first, at most 20 of them.
-    Several(Vec<SessionRow>),
+    Several(Vec<SessionRecord>),
     /// None.
     None,
 }
 
 impl Store {
     /// Lists sessions, the newest first; those that start in the future are last. Their status is checked now.
-    pub fn list(&self, filter: &SessionFilter) -> Result<Vec<SessionRow>, StoreError> {
+    pub fn list(&self, filter: &SessionFilter) -> Result<Vec<SessionRecord>, StoreError> {
         let latest = latest_start();
         let next = latest.checked_add(SignedDuration::from_nanos(1)).unwrap_or(latest);
         let since = filter.since.unwrap_or(Timestamp::MIN);
@@ -85,7 +84,7 @@ impl Store {
         for (first, last) in [past, future] {
             self.database.sessions_between(first, last, |row| {
                 let has_room = filter.most.is_none_or(|most| found.len() < most);
-                found.extend(has_room.then(|| self.checked(row)).filter(|row| filter.fits(row)));
+                found.extend(has_room.then(|| self.checked(row)).filter(|row| filter.fits(&row.run)));
                 has_room
             })?;
         }
@@ -105,9 +104,9 @@ impl Store {
             found.extend(self.database.session_before_last(back, latest_start())?);
         } else if !name.is_empty() {
             found = self.database.sessions_named(name)?;
-            found.truncate(if found.first().is_some_and(|row| row.id == name) { 1 } else { found.len() });
+            found.truncate(if found.first().is_some_and(|row| row.run.id == name) { 1 } else { found.len() });
         }
-        let mut found: Vec<SessionRow> = found.into_iter().map(|row| self.checked(row)).collect();
+        let mut found: Vec<SessionRecord> = found.into_iter().map(|row| self.checked(row)).collect();
         match found.len() {
             0 => Ok(FoundSession::None),
             1 => Ok(FoundSession::One(Box::new(self.details(found.remove(0))?))),
@@ -135,51 +134,38 @@ impl Store {
         Ok(sources)
     }
 
-    fn details(&self, row: SessionRow) -> Result<SessionDetails, StoreError> {
-        let (response, error) = self.database.texts(&row.id)?;
-        let (usage, calls) = (self.database.usage(&row.id)?, self.database.calls(&row.id)?);
-        Ok(SessionDetails { row, response, error, usage, calls })
+    fn details(&self, record: SessionRecord) -> Result<SessionDetails, StoreError> {
+        let id = &record.run.id;
+        let (response, error) = self.database.texts(id)?;
+        let (usage, calls) = (self.database.usage(id)?, self.database.calls(id)?);
+        Ok(SessionDetails { record, response, error, usage, calls })
     }
 
-    /// Returns the row as it is now: a run is in progress only while its recorder is, and its log may have been moved with the data folder.
-    fn checked(&self, mut row: SessionRow) -> SessionRow {
-        if row.has_run
-            && let (Ok(id), Some(log)) = (row.id.parse::<RunId>(), &row.log)
-        {
-            let now = self.paths.log_now(&id, log);
-            row.source_gone &= now == *log;
-            row.log = Some(now);
+    /// Returns a session as it is now: a run is in progress only while its recorder is, and its log may have been moved with the data folder.
+    fn checked(&self, mut record: SessionRecord) -> SessionRecord {
+        let SessionRecord { run, source, .. } = &mut record;
+        let Ok(id) = run.id.parse::<RunId>() else { return record };
+        if source.kind == SourceKind::Run {
+            let now = self.paths.log_now(&id, &source.path);
+            source.gone &= now == source.path;
+            source.path = now;
         }
-        if row.status == SessionStatus::Running
-            && let (Ok(id), Some(recorder)) = (row.id.parse::<RunId>(), &row.recorder)
+        if run.status == SessionStatus::Running
+            && let Some(recorder) = &run.recorder
         {
-            (row.status, row.waiting) = self.state(&id, recorder);
-        }
-        row
-    }
-
-    /// Returns the status of a run that is in progress according to its row, and what it needs from a person.
-    fn state(&self, id: &RunId, recorder: &ProcessMark) -> (SessionStatus, Option<Waiting>) {
-        match RunSideFile::read(&self.paths.side_file(id)) {
-            Ok(side) => {
-                let status = self.state_of(&side);
-                (status, waiting_now(&side, status))
+            match RunSideFile::read(&self.paths.side_file(&id)) {
+                Ok(side) => *run = SessionRun::of(&side, self.state_of(&side), std::mem::take(run)),
+                Err(_) if recorder.is_alive() => {}
+                Err(_) => run.status = SessionStatus::Interrupted,
             }
-            Err(_) if recorder.is_alive() => (SessionStatus::Running, None),
-            Err(_) => (SessionStatus::Interrupted, None),
         }
+        record
     }
 
     /// Returns the current status of a run.
     pub(super) fn state_of(&self, side: &RunSideFile) -> SessionStatus {
         status_now(&self.paths, side)
     }
-}
-
-/// Returns what a run needs from a person: nothing, if it isn't in progress.
-pub(crate) fn waiting_now(side: &RunSideFile, status: SessionStatus) -> Option<Waiting> {
-    let is_live = matches!(status, SessionStatus::Running | SessionStatus::RunningElsewhere);
-    side.waiting.filter(|_| is_live)
 }
 
 /// Returns the current status of a run from its side file and lock, without the database.

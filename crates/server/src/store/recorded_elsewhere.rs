@@ -319,11 +319,11 @@ mod tests {
         );
         store.catch_up().unwrap();
         let rows = store.list(&SessionFilter::default()).unwrap();
-        let row = rows.iter().find(|row| row.title.as_deref() == Some("Build")).unwrap();
+        let row = rows.iter().find(|row| row.run.title.as_deref() == Some("Build")).unwrap();
         let new: Vec<_> = now.into_iter().filter(|file| !was.contains(file)).collect();
         let log = new.iter().find(|(name, _)| name.ends_with("ndjson"));
         assert!(log.is_none_or(|(_, text)| text == LOG));
-        (counts, row.id == ID, new.into_iter().map(|(name, _)| name[ID.len()..].to_owned()).collect())
+        (counts, row.run.id == ID, new.into_iter().map(|(name, _)| name[ID.len()..].to_owned()).collect())
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::row::{SessionStatus, SourceKind};
+use super::record::{SessionStatus, SourceKind};
 use super::runs::is_gone;
 use super::{Store, StoreError, sql};
 use crate::run_id::RunId;
@@ -367,7 +367,7 @@ mod tests {
         assert!(log.join("file").exists());
         let rows = store.list(&crate::store::SessionFilter::default()).unwrap();
         assert_eq!(
-            rows.iter().map(|row| row.id.as_str()).collect::<Vec<_>>(),
+            rows.iter().map(|row| row.run.id.as_str()).collect::<Vec<_>>(),
             [ID],
             "the one before it is gone"
         );

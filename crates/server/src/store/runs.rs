@@ -8,12 +8,12 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::UNIX_EPOCH;
 
-use super::figures::{SessionFigures, title_of};
+use super::figures::{ReadSession, title_of};
 use super::history;
-use super::row::{SessionStatus, SourceKind, SourceRow};
-use super::write::{self, SessionEntry};
+use super::record::{SessionRun, SessionStatus, SourceRow};
+use super::write;
 use super::{Store, StoreError, StoreNotice};
-use crate::path_text::{path_text, text_path};
+use crate::path_text::text_path;
 use crate::run_id::RunId;
 use crate::session_paths::SessionPaths;
 use crate::side_file::{RunSideFile, RunStatus};
@@ -31,22 +31,22 @@ struct EndedRun {
 
 impl EndedRun {
     /// Reads its log.
-    fn read(&self) -> io::Result<SessionFigures> {
+    fn read(&self) -> io::Result<ReadSession> {
         let to_next = self.next.map(|next| next.saturating_sub(self.side.log_start));
         let size = self.side.log_bytes.or(to_next);
-        SessionFigures::read(&self.side.log, self.side.log_start, size)
+        ReadSession::read(&self.side.log, self.side.log_start, size)
     }
 }
 
 impl Store {
-    /// Writes the row of one of our runs from its current side file. `figures`: the figures of its stream, if they were collected while it
-    /// ran; otherwise the log is read once the run is over.
-    pub fn record(&mut self, id: &RunId, figures: Option<&SessionFigures>) -> Result<(), StoreError> {
+    /// Writes the row of one of our runs from its current side file. `read`: its stream, if that was read while it ran; otherwise the log is
+    /// read once the run is over.
+    pub fn record(&mut self, id: &RunId, read: Option<&ReadSession>) -> Result<(), StoreError> {
         let Ok(side) = RunSideFile::read(&self.paths.side_file(id)) else { return Ok(()) };
         self.write_run(&side)?;
         let Some(run) = self.ended(side)? else { return Ok(()) };
-        match figures {
-            Some(figures) => self.write_figures(&run, figures),
+        match read {
+            Some(read) => self.write_figures(&run, read),
             None => self.write_read(&run, run.read()),
         }
     }
@@ -185,11 +185,10 @@ impl Store {
             if self.database.has_read_log(side.id.as_str())? {
                 return Ok(());
             }
-            let folder = path_text(&side.folder);
-            let title = side.task.as_deref().or(side.stdin.as_deref()).and_then(title_of);
-            let entry = entry(side, side.status.into(), title.as_deref(), &folder, None);
-            write::session(&self.database, &entry)?;
-            self.database.write_source(side.id.as_str(), &source(side))?;
+            let known = SessionRun { title: title_of_task(side), ..SessionRun::default() };
+            write::session(&self.database, &SessionRun::of(side, side.status.into(), known), None)?;
+            let source = SourceRow { gone: is_gone(&side.log), ..SourceRow::of(side) };
+            self.database.write_source(side.id.as_str(), &source)?;
             side.agent_session.iter().try_for_each(|session| write::link(&self.database, session))
         })
     }
@@ -197,7 +196,7 @@ impl Store {
     /// Returns a run if it is over.
     fn ended(&self, side: RunSideFile) -> Result<Option<EndedRun>, StoreError> {
         let status = self.state_of(&side);
-        if matches!(status, SessionStatus::Running | SessionStatus::RunningElsewhere) {
+        if status.is_live() {
             return Ok(None);
         }
         if side.status == RunStatus::Running {
@@ -212,9 +211,9 @@ impl Store {
     }
 
     /// Writes the figures that were read from a run's log.
-    fn write_read(&self, run: &EndedRun, read: io::Result<SessionFigures>) -> Result<(), StoreError> {
+    fn write_read(&self, run: &EndedRun, read: io::Result<ReadSession>) -> Result<(), StoreError> {
         match read {
-            Ok(figures) => self.write_figures(run, &figures),
+            Ok(read) => self.write_figures(run, &read),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let id = run.side.id.as_str();
                 self.database.transaction(|| {
@@ -227,7 +226,7 @@ impl Store {
         }
     }
 
-    fn write_figures(&self, run: &EndedRun, figures: &SessionFigures) -> Result<(), StoreError> {
+    fn write_figures(&self, run: &EndedRun, read: &ReadSession) -> Result<(), StoreError> {
         let EndedRun { side, status, next } = run;
         let id = side.id.as_str();
         self.database.transaction(|| {
@@ -236,12 +235,11 @@ impl Store {
                 // It changed meanwhile. The process that changed it writes the row as well, or the row is completed the next time.
                 return Ok(());
             }
-            let task = side.task.as_deref().or(side.stdin.as_deref()).and_then(title_of);
-            let title = figures.given_title.clone().or(task).or_else(|| figures.title.clone());
-            let folder = path_text(&side.folder);
-            let entry = entry(side, *status, title.as_deref(), &folder, Some(figures));
-            write::session(&self.database, &entry)?;
-            self.database.write_figures(id, figures, false)?;
+            let title = read.given_title.clone().or_else(|| title_of_task(side));
+            let known = SessionRun { title: title.or_else(|| read.run.title.clone()), ..read.run.clone() };
+            let run = SessionRun::of(side, *status, known);
+            write::session(&self.database, &run, read.figures.messages.first)?;
+            self.database.write_figures(id, &read.figures, false)?;
             let about = fs::metadata(&side.log).ok();
             let to_end =
                 about.as_ref().map(|about| next.unwrap_or(about.len()).saturating_sub(side.log_start));
@@ -249,10 +247,10 @@ impl Store {
                 size: side.log_bytes.or(to_end),
                 mtime: about.as_ref().map(changed),
                 gone: about.is_none(),
-                ..source(side)
+                ..SourceRow::of(side)
             };
             self.database.write_source(id, &source)?;
-            entry.agent_session.iter().try_for_each(|session| write::link(&self.database, session))
+            run.agent_session.iter().try_for_each(|session| write::link(&self.database, session))
         })
     }
 }
@@ -266,50 +264,8 @@ pub(super) fn side_files(paths: &SessionPaths) -> Vec<RunId> {
     ids
 }
 
-fn entry<'a>(
-    side: &'a RunSideFile,
-    status: SessionStatus,
-    title: Option<&'a str>,
-    folder: &'a str,
-    figures: Option<&'a SessionFigures>,
-) -> SessionEntry<'a> {
-    SessionEntry {
-        id: side.id.as_str(),
-        agent_session: side
-            .agent_session
-            .as_deref()
-            .or_else(|| figures.and_then(|figures| figures.agent_session.as_deref())),
-        parent_session: side
-            .resumes
-            .as_deref()
-            .or_else(|| figures.and_then(|figures| figures.resumes.as_deref())),
-        // A command may be anything that writes an agent's stream.
-        agent: side.agent.as_deref().or_else(|| figures.and_then(|figures| figures.agent.as_deref())),
-        model: figures.and_then(|figures| figures.model.as_deref()),
-        title,
-        folder: Some(folder),
-        command: &side.command,
-        labels: &side.labels,
-        status: if status == SessionStatus::RunningElsewhere { "running" } else { status.name() },
-        started: side.started,
-        ended: side.ended,
-        exit: side.exit,
-        recorder: Some(&side.recorder),
-        first_message: figures.and_then(|figures| figures.messages.first),
-    }
-}
-
-fn source(side: &RunSideFile) -> SourceRow {
-    SourceRow {
-        path: side.log.clone(),
-        kind: SourceKind::Run,
-        start: side.log_start,
-        size: side.log_bytes,
-        errors: side.errors.clone(),
-        gaps: side.gaps.clone(),
-        mtime: None,
-        gone: is_gone(&side.log),
-    }
+fn title_of_task(side: &RunSideFile) -> Option<String> {
+    side.task.as_deref().or(side.stdin.as_deref()).and_then(title_of)
 }
 
 /// Whether a file doesn't exist. A file that can't be examined isn't gone.
@@ -375,8 +331,8 @@ mod tests {
                 for _ in 0..2 {
                     store.catch_up().unwrap();
                     let mut rows = store.list(&SessionFilter::default()).unwrap();
-                    rows.sort_by(|one, other| one.id.cmp(&other.id));
-                    let turns: Vec<_> = rows.iter().map(|row| row.num_turns).collect();
+                    rows.sort_by(|one, other| one.run.id.cmp(&other.run.id));
+                    let turns: Vec<_> = rows.iter().map(|row| row.figures.num_turns).collect();
                     assert_eq!(turns, [Some(1), None, Some(2), Some(3)], "{known:?} {order:?}");
                     for (at, id) in IDS.iter().enumerate() {
                         let source = store.sources(id).unwrap().remove(0);

@@ -6,35 +6,18 @@ mod tests;
 use std::collections::BTreeMap;
 
 use super::StoreError;
+use super::record::SessionRun;
 use super::sql::Database;
-use crate::side_file::{AgentExit, ProcessMark};
-
-/// The columns of a row of `sessions`, without its figures.
-pub(super) struct SessionEntry<'a> {
-    pub(super) id: &'a str,
-    pub(super) agent_session: Option<&'a str>,
-    /// The agent's own id of the session that it resumes.
-    pub(super) parent_session: Option<&'a str>,
-    pub(super) agent: Option<&'a str>,
-    pub(super) model: Option<&'a str>,
-    pub(super) title: Option<&'a str>,
-    pub(super) folder: Option<&'a str>,
-    pub(super) command: &'a [String],
-    pub(super) labels: &'a BTreeMap<String, String>,
-    pub(super) status: &'a str,
-    pub(super) started: jiff::Timestamp,
-    pub(super) ended: Option<jiff::Timestamp>,
-    pub(super) exit: Option<AgentExit>,
-    pub(super) recorder: Option<&'a ProcessMark>,
-    /// The first message that it counted.
-    pub(super) first_message: Option<u64>,
-}
 
 /// Writes a row, or updates it. If that takes it from an agent's session, the others of that session are linked anew.
-pub(super) fn session(database: &Database, entry: &SessionEntry<'_>) -> Result<(), StoreError> {
-    let before = database.agent_session(entry.id)?;
-    database.write_session(entry)?;
-    match before.filter(|before| Some(before.as_str()) != entry.agent_session) {
+pub(super) fn session(
+    database: &Database,
+    run: &SessionRun,
+    first_message: Option<u64>,
+) -> Result<(), StoreError> {
+    let before = database.agent_session(&run.id)?;
+    database.write_session(run, first_message)?;
+    match before.filter(|before| Some(before) != run.agent_session.as_ref()) {
         Some(before) => link(database, &before),
         None => Ok(()),
     }

@@ -109,7 +109,7 @@ impl TestSite {
 
     /// A reader of a session.
     pub(in crate::serve) async fn reading(&self, id: &str) -> Reading {
-        let row = self.site.hub.sessions.find(&id.parse().unwrap()).unwrap();
+        let row = self.site.hub.sessions.find(id).unwrap();
         let look = self.site.looks.find(USUAL, false).unwrap().unwrap();
         self.site.hub.open(&row, look).await.unwrap()
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use jiff::Timestamp;
 use streamfmt::core::event::Usage;
 use streamfmt::core::item::{AnswerClaim, FactRef, Item, Kind, TurnStep};
 use streamfmt::core::observer::Observer;
@@ -12,8 +13,9 @@ use streamfmt::core::text::Text;
 use streamfmt::dialect::DIALECTS;
 use streamfmt::formatter::first_sentence;
 
+use super::super::record::{SessionRun, SessionStatus};
 use super::copies::{CountedElsewhere, MessageCollector};
-use super::{CountedFrom, SessionFigures, SessionOutcome};
+use super::{CountedFrom, ReadSession, SessionFigures, SessionOutcome};
 
 /// The longest title, in characters.
 const MAX_TITLE: usize = 200;
@@ -35,6 +37,12 @@ struct Collected {
     figures: SessionFigures,
     /// Whether the times of all items are collected.
     has_times: bool,
+    first_at: Option<Timestamp>,
+    last_at: Option<Timestamp>,
+    /// Whether somebody asked something, or the agent said something.
+    was_asked: bool,
+    /// Whether the most recent event was a user interrupt.
+    was_interrupted: bool,
     /// The times and messages that are counted for other sessions.
     elsewhere: CountedElsewhere,
     /// The figures at the start of the current one of these times, if there is one.
@@ -54,11 +62,9 @@ struct Collected {
     last_answer: Option<Box<Item>>,
     /// Tokens of models before another process started counting from 0.
     earlier: BTreeMap<String, Usage>,
-    has_models: bool,
-    /// The tokens that the agent had counted before the turn of the first outcome with tokens.
-    base: BTreeMap<String, Usage>,
-    /// Whether these are computed from figures that the agent reports for the turn.
-    is_base_reported: bool,
+    /// The tokens that the agent had counted before the turn of the first outcome with tokens, if there was one: of the session, if the
+    /// agent reports the figures of the turn.
+    base: Option<CountedFrom>,
     /// The milliseconds that the last outcome reported, and those reported before the agent started counting from 0.
     last_api_ms: Option<u64>,
     earlier_api_ms: u64,
@@ -79,23 +85,34 @@ impl FiguresCollector {
         collector
     }
 
-    /// Returns the figures so far. `pipeline`: the one that feeds this collector. After the end of its input, the figures are final.
-    pub fn so_far(&self, pipeline: &Pipeline) -> SessionFigures {
+    /// Returns the session so far. `pipeline`: the one that feeds this collector. After the end of its input, the figures are final.
+    pub fn so_far(&self, pipeline: &Pipeline) -> ReadSession {
         let session = pipeline.session();
         let (facts, totals) = (session.facts(), session.totals());
         let collected = self.collected();
         let named = |text: &Option<Text>| {
             text.as_ref().filter(|text| text.len() <= MAX_NAME).map(|text| text.as_str().to_owned())
         };
+        let given_title = facts.title.as_deref().and_then(title_of);
+        let title = given_title.clone().or_else(|| collected.prompt.as_deref().and_then(title_of));
+        let is_stream = pipeline.report().awaits_outcome;
         let mut figures = collected.figures.clone();
-        figures.agent = pipeline.report().dialect.as_deref().map(str::to_owned);
-        figures.agent_session = named(&facts.session).or_else(|| collected.session.clone());
-        figures.resumes = named(&facts.resumes).or_else(|| collected.started_by.clone());
-        figures.model = named(&facts.model);
-        figures.folder = named(&facts.cwd);
-        figures.given_title = facts.title.as_deref().and_then(title_of);
-        let prompt = collected.prompt.as_deref().and_then(title_of);
-        figures.title = prompt.or_else(|| collected.reply.as_deref().and_then(title_of_reply));
+        let run = SessionRun {
+            agent: pipeline.report().dialect.as_deref().map(str::to_owned),
+            agent_session: named(&facts.session).or_else(|| collected.session.clone()),
+            parent_session: named(&facts.resumes).or_else(|| collected.started_by.clone()),
+            model: named(&facts.model),
+            folder: named(&facts.cwd),
+            title: title.or_else(|| collected.reply.as_deref().and_then(title_of_reply)),
+            ended: collected.last_at,
+            status: match figures.outcome {
+                _ if collected.was_interrupted => SessionStatus::Interrupted,
+                Some(SessionOutcome::Error(_)) => SessionStatus::Failed,
+                None if !collected.was_asked && !is_stream => SessionStatus::Empty,
+                _ => SessionStatus::Done,
+            },
+            ..SessionRun::default()
+        };
         let now = SpentSoFar::of(session);
         let mut spent = now.less(collected.spent_elsewhere);
         if let Some(left) = collected.left {
@@ -107,9 +124,7 @@ impl FiguresCollector {
             spent = SpentSoFar::default();
         }
         figures.messages = collected.messages.messages.clone();
-        figures.copied_to = copied.and(collected.messages.copied_to);
-        figures.is_stream = pipeline.report().awaits_outcome;
-        if figures.outcome.is_none() && !collected.messages.is_in_copy && !pipeline.report().awaits_outcome {
+        if figures.outcome.is_none() && !collected.messages.is_in_copy && !is_stream {
             let answer = collected.answer.as_ref().map(|(_, answer)| answer);
             figures.answer = answer.or(collected.last_answer.as_ref()).map(|answer| text_of_answer(answer));
         }
@@ -119,31 +134,33 @@ impl FiguresCollector {
         for (model, earlier) in &collected.earlier {
             add(figures.usage.entry(model.clone()).or_default(), *earlier);
         }
-        if !collected.has_models && spent.usage != Usage::default() {
-            let model = figures.model.clone().unwrap_or_else(|| "unknown".to_owned());
+        if collected.base.is_none() && spent.usage != Usage::default() {
+            let model = run.model.clone().unwrap_or_else(|| "unknown".to_owned());
             figures.usage.insert(model, spent.usage);
         }
-        if collected.is_base_reported {
+        if let Some(CountedFrom::Session(base)) = &collected.base {
             for (model, usage) in &mut figures.usage {
-                *usage = less(*usage, collected.base.get(model).copied().unwrap_or_default());
+                *usage = less(*usage, base.get(model).copied().unwrap_or_default());
             }
         }
-        let dialect = figures.agent.as_deref().and_then(|name| DIALECTS.find(name));
+        let dialect = run.agent.as_deref().and_then(|name| DIALECTS.find(name));
         let counts_on = |name| dialect.is_some_and(|dialect| dialect.cumulative.contains(&name));
-        let base = || collected.base.clone();
         let by_model = |usage| figures.usage.keys().map(|model| (model.clone(), usage)).collect();
-        figures.counted_from = match (collected.has_models, collected.is_base_reported) {
-            (false, _) if copied.is_some() => CountedFrom::Session(copied.map(by_model).unwrap_or_default()),
-            // A sub-agent doesn't count what its parent did.
-            (false, _) if facts.resumes.is_none() && collected.started_by.is_some() => CountedFrom::Start,
-            (true, true) if collected.base.values().any(|base| *base != Usage::default()) => {
-                CountedFrom::Session(base())
+        figures.counted_from = match &collected.base {
+            Some(CountedFrom::Session(base)) if base.values().any(|base| *base != Usage::default()) => {
+                CountedFrom::Session(base.clone())
             }
-            (true, false) if counts_on("models") => CountedFrom::Either(base()),
-            (false, _) if figures.outcome.is_some() && counts_on("usage") => CountedFrom::Either(base()),
-            _ => CountedFrom::Start,
+            Some(CountedFrom::Either(base)) if counts_on("models") => CountedFrom::Either(base.clone()),
+            None if copied.is_some() => CountedFrom::Session(copied.map(by_model).unwrap_or_default()),
+            // A sub-agent doesn't count what its parent did.
+            None if facts.resumes.is_none() && collected.started_by.is_some() => CountedFrom::Start,
+            None if figures.outcome.is_some() && counts_on("usage") => CountedFrom::Either(BTreeMap::new()),
+            Some(_) | None => CountedFrom::Start,
         };
-        figures
+        figures.tokens =
+            figures.usage.values().copied().reduce(|sum, usage| sum.combined(usage, u64::saturating_add));
+        let copied_to = copied.and(collected.messages.copied_to);
+        ReadSession { run, figures, given_title, first_at: collected.first_at, copied_to, damage: None }
     }
 
     fn collected(&self) -> MutexGuard<'_, Collected> {
@@ -161,7 +178,7 @@ impl Observer for FiguresCollector {
         }
         if item.is_repeated() {
             // Somebody asked, though in another session.
-            collected.figures.was_asked |= matches!(item.kind, Kind::Prompt | Kind::Reply);
+            collected.was_asked |= matches!(item.kind, Kind::Prompt | Kind::Reply);
         } else if !collected.is_elsewhere(item, session) {
             collected.take(item);
         }
@@ -233,32 +250,30 @@ impl Collected {
         self.left = None;
         (self.prompt, self.reply) = (None, None);
         (self.answer, self.last_answer) = (None, None);
-        (self.figures.first_at, self.figures.outcome) = (None, None);
+        (self.first_at, self.figures.outcome) = (None, None);
         self.figures.calls.clear();
     }
 
     fn take(&mut self, item: &Item) {
-        let figures = &mut self.figures;
         if self.has_times
             && let Some(at) = item.at()
         {
-            figures.first_at = Some(figures.first_at.map_or(at, |first| first.min(at)));
-            figures.last_at = Some(figures.last_at.map_or(at, |last| last.max(at)));
+            self.first_at = Some(self.first_at.map_or(at, |first| first.min(at)));
+            self.last_at = Some(self.last_at.map_or(at, |last| last.max(at)));
         }
         if self.session.is_none() {
             self.session = item.session.as_deref().filter(|id| id.len() <= MAX_NAME).map(str::to_owned);
         }
         self.note_answer(item);
-        let figures = &mut self.figures;
         match item.kind {
             Kind::Call => {
-                figures.was_asked |= item.parent.is_none();
-                *entry(&mut figures.calls, item.tool.as_deref().unwrap_or("unknown")) += 1;
+                self.was_asked |= item.parent.is_none();
+                *entry(&mut self.figures.calls, item.tool.as_deref().unwrap_or("unknown")) += 1;
             }
             Kind::Outcome => self.settle(item),
             _ if item.parent.is_some() => {}
             Kind::Prompt => {
-                (figures.was_interrupted, figures.was_asked) = (false, true);
+                (self.was_interrupted, self.was_asked) = (false, true);
                 if self.prompt.is_none() {
                     let words = item.fact("words").and_then(FactRef::str).map(|words| cut(&words));
                     let words = words.unwrap_or_else(|| cut(&item.text()));
@@ -266,8 +281,7 @@ impl Collected {
                 }
             }
             Kind::Reply => {
-                figures.was_interrupted = false;
-                figures.was_asked = true;
+                (self.was_interrupted, self.was_asked) = (false, true);
                 if self.reply.is_none() {
                     self.reply = Some(cut(&item.text())).filter(|words| !words.trim().is_empty());
                 }
@@ -275,7 +289,7 @@ impl Collected {
             Kind::Notice => {
                 let event = item.fact("event").and_then(FactRef::str);
                 match event.as_deref() {
-                    Some("interrupt") => figures.was_interrupted = true,
+                    Some("interrupt") => self.was_interrupted = true,
                     Some("session") if self.started_by.is_none() => {
                         let parent = item.fact("parent").and_then(FactRef::str);
                         self.started_by =
@@ -310,11 +324,9 @@ impl Collected {
 
     /// Adds an outcome.
     fn settle(&mut self, outcome: &Item) {
-        let figures = &mut self.figures;
-        figures.was_interrupted =
-            outcome.fact("cause").and_then(FactRef::str).as_deref() == Some("interrupted");
+        self.was_interrupted = outcome.fact("cause").and_then(FactRef::str).as_deref() == Some("interrupted");
         let answer = self.answer.take();
-        figures.outcome = Some(if outcome.error {
+        self.figures.outcome = Some(if outcome.error {
             SessionOutcome::Error(error_of(outcome, &outcome.text()))
         } else {
             let has_text = !outcome.text().trim().is_empty();
@@ -342,13 +354,18 @@ impl Collected {
         if counted.is_empty() {
             return;
         }
-        if !std::mem::replace(&mut self.has_models, true) {
-            self.is_base_reported = reported.is_some();
-            let before = |model: &String, usage: Usage| match &reported {
-                Some(reported) => less(usage, reported.get(model).copied().unwrap_or_default()),
-                None => less(usage, used.unwrap_or_default()),
+        if self.base.is_none() {
+            let turn = |model: &String| match &reported {
+                Some(reported) => reported.get(model).copied(),
+                None => used,
             };
-            self.base = counted.iter().map(|(model, usage)| (model.clone(), before(model, *usage))).collect();
+            let before = |(model, usage): (&String, &Usage)| {
+                (model.clone(), less(*usage, turn(model).unwrap_or_default()))
+            };
+            let base = counted.iter().map(before).collect();
+            let is_reported = reported.is_some();
+            self.base =
+                Some(if is_reported { CountedFrom::Session(base) } else { CountedFrom::Either(base) });
         }
         self.figures.usage = counted;
     }
@@ -520,8 +537,7 @@ mod tests {
         }
     }
 
-    /// Returns the figures of a stream.
-    fn figures(stream: &str) -> SessionFigures {
+    fn read(stream: &str) -> ReadSession {
         let mut reader = FigureReader::of_part();
         reader.read(stream.as_bytes()).unwrap();
         reader.finish()
@@ -531,14 +547,14 @@ mod tests {
     fn a_long_id_model_or_folder_is_unknown_and_a_long_name_of_a_tool_is_cut() {
         for (length, is_kept) in [(1_024, true), (1_025, false)] {
             let name = "n".repeat(length);
-            let found = figures(&format!(
+            let ReadSession { run, figures: found, .. } = read(&format!(
                 r#"{{"type":"system","subtype":"init","session_id":"{name}","model":"{name}","cwd":"{name}","tools":[]}}
 {{"type":"assistant","message":{{"id":"m-1","role":"assistant","content":[{{"type":"tool_use","id":"t-1","name":"{name}","input":{{}}}}]}},"session_id":"{name}"}}
 "#
             ));
             let kept = is_kept.then(|| name.clone());
             assert_eq!(
-                (found.agent_session, found.model, found.folder),
+                (run.agent_session, run.model, run.folder),
                 (kept.clone(), kept.clone(), kept),
                 "{length}"
             );
@@ -555,7 +571,7 @@ mod tests {
             ));
             models.push(format!(r#""model-{number:04}":{{"inputTokens":2,"outputTokens":1}}"#));
         }
-        let found = figures(&format!(
+        let ReadSession { figures: found, .. } = read(&format!(
             r#"{}
 {{"type":"result","subtype":"success","is_error":false,"num_turns":1,"result":"Done.","session_id":"s-1","modelUsage":{{{}}}}}
 "#,
@@ -565,7 +581,7 @@ mod tests {
         assert_eq!((found.calls.len(), found.calls["tool-0999"], found.calls["others"]), (1_001, 1, 3));
         assert_eq!((found.usage.len(), found.usage["model-0999"].input), (1_001, 2));
         assert_eq!(
-            (found.usage["others"].input, found.tokens().unwrap().input),
+            (found.usage["others"].input, found.tokens.unwrap().input),
             (6, 2_006),
             "no token is lost"
         );
@@ -586,7 +602,7 @@ mod tests {
             let text = "é".repeat(length / 2);
             let line = r#"{"type":"result","subtype":"success","is_error":false,"num_turns":1,"result":"TEXT","session_id":"s-1"}"#;
             let Some(SessionOutcome::Response(answer)) =
-                figures(&(line.replace("TEXT", &text) + "\n")).outcome
+                read(&(line.replace("TEXT", &text) + "\n")).figures.outcome
             else {
                 panic!("{length}")
             };
@@ -605,7 +621,7 @@ mod tests {
             );
             reader.read((line + "\n").as_bytes()).unwrap();
         }
-        let found = reader.finish();
-        assert_eq!((found.messages.all.len(), found.tokens().unwrap().input), (65_536, 15));
+        let found = reader.finish().figures;
+        assert_eq!((found.messages.all.len(), found.tokens.unwrap().input), (65_536, 15));
     }
 }

@@ -5,79 +5,84 @@ use rusqlite::{Row, params};
 use streamfmt::core::event::Usage;
 
 use super::super::StoreError;
-use super::super::row::{self, SessionRow, SessionStatus};
-use super::super::write::SessionEntry;
+use super::super::figures::SessionFigures;
+use super::super::record::{SessionRecord, SessionRun, SessionStatus, SourceKind, SourceRow};
 use super::{Database, is_undecodable, json, nanoseconds, parsed, time};
 use crate::path_text::text_path;
 use crate::side_file::ProcessMark;
 
-/// The columns of a [`SessionRow`], from `sessions AS s` and one of its sources. The source's columns are one text, so that it is searched
+/// The columns of a [`SessionRecord`], from `sessions AS s` and one of its sources. The source's columns are one text, so that it is searched
 /// only once: whether it is gone and whether it is the log of a run (`0` or `1` each), followed by its path.
 const SELECT: &str = "SELECT s.id, s.agent_session, s.resumes, s.agent, s.model, s.title, s.folder, s.command, s.labels, s.status, \
-    s.started, s.ended, s.exit, s.pid, s.pid_start, s.boot, s.num_turns, s.duration_ms, s.cost_usd, s.api_ms, s.tokens_input, \
+    s.started, s.ended, s.exit, s.pid, s.pid_start, s.boot, s.parent_session, s.num_turns, s.duration_ms, s.cost_usd, s.api_ms, s.tokens_input, \
     s.tokens_output, s.tokens_cache_read, s.tokens_cache_write, (SELECT gone || (kind = 'run') || path FROM sources \
     WHERE session = s.id ORDER BY kind = 'run' DESC, gone, size DESC, path LIMIT 1) AS source FROM sessions AS s";
 
-fn session(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
-    let source: Option<String> = row.get("source")?;
-    let [input, output, cache_read, cache_write]: [Option<u64>; 4] = [
-        row.get("tokens_input")?,
-        row.get("tokens_output")?,
-        row.get("tokens_cache_read")?,
-        row.get("tokens_cache_write")?,
-    ];
-    let has_tokens = [input, output, cache_read, cache_write].iter().any(Option::is_some);
-    Ok(SessionRow {
-        v: 1,
-        id: row.get("id")?,
-        agent_session: row.get("agent_session")?,
-        resumes: row.get("resumes")?,
+fn record(row: &Row<'_>) -> rusqlite::Result<SessionRecord> {
+    let recorder = match row.get("pid")? {
+        Some(pid) => Some(ProcessMark { pid, start: row.get("pid_start")?, boot: row.get("boot")? }),
+        None => None,
+    };
+    let run = SessionRun {
         agent: row.get("agent")?,
+        agent_session: row.get("agent_session")?,
+        parent_session: row.get("parent_session")?,
+        resumes: row.get("resumes")?,
         model: row.get("model")?,
         title: row.get("title")?,
         folder: row.get("folder")?,
         command: parsed(row, "command")?,
         labels: parsed(row, "labels")?,
-        status: SessionStatus::stored(&row.get::<_, String>("status")?),
-        waiting: None,
-        started: time(row.get("started")?),
         ended: row.get::<_, Option<i64>>("ended")?.map(time),
         exit: parsed(row, "exit")?,
-        recorder: match row.get("pid")? {
-            Some(pid) => Some(ProcessMark { pid, start: row.get("pid_start")?, boot: row.get("boot")? }),
-            None => None,
-        },
+        recorder,
+        ..SessionRun::unknown(
+            row.get("id")?,
+            SessionStatus::stored(&row.get::<_, String>("status")?),
+            time(row.get("started")?),
+        )
+    };
+    let kinds = ["tokens_input", "tokens_output", "tokens_cache_read", "tokens_cache_write"];
+    let mut tokens = [None; 4];
+    for (tokens, kind) in tokens.iter_mut().zip(kinds) {
+        *tokens = row.get(kind)?;
+    }
+    let has_tokens = tokens.iter().any(Option::is_some);
+    let [input, output, cache_read, cache_write] = tokens.map(Option::unwrap_or_default);
+    let figures = SessionFigures {
         num_turns: row.get("num_turns")?,
-        duration_ms: row.get("duration_ms")?,
         cost_usd: row.get("cost_usd")?,
+        duration_ms: row.get("duration_ms")?,
         api_ms: row.get("api_ms")?,
-        tokens: has_tokens.then(|| Usage {
-            input: input.unwrap_or(0),
-            output: output.unwrap_or(0),
-            cache_read: cache_read.unwrap_or(0),
-            cache_write: cache_write.unwrap_or(0),
-        }),
-        source_gone: source.as_deref().is_none_or(|source| source.starts_with('1')),
-        has_run: source.as_deref().and_then(|source| source.get(1..2)) == Some("1"),
-        log: source.as_deref().and_then(|source| source.get(2..)).map(text_path),
-    })
+        tokens: has_tokens.then_some(Usage { input, output, cache_read, cache_write }),
+        ..SessionFigures::default()
+    };
+    let source: String = row.get::<_, Option<String>>("source")?.unwrap_or_else(|| "10".to_owned());
+    let source = SourceRow {
+        gone: source.starts_with('1'),
+        kind: if source.get(1..2) == Some("1") { SourceKind::Run } else { SourceKind::History },
+        path: source.get(2..).map(text_path).unwrap_or_default(),
+        ..SourceRow::default()
+    };
+    Ok(SessionRecord { run, figures, source })
 }
 
 /// Reads what is left of a row if something of it can't be decoded: its id, its status and its times.
-fn remnant(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
+fn remnant(row: &Row<'_>) -> rusqlite::Result<SessionRecord> {
     let id = String::from_utf8_lossy(row.get_ref("id")?.as_bytes().unwrap_or_default()).into_owned();
     let status = SessionStatus::stored(&row.get::<_, String>("status").unwrap_or_default());
-    let started = time(row.get("started")?);
-    Ok(SessionRow { ended: row.get("ended").ok().map(time), ..row::unknown(id, status, started) })
+    let run = SessionRun::unknown(id, status, time(row.get("started")?));
+    let run = SessionRun { ended: row.get("ended").ok().map(time), ..run };
+    Ok(SessionRecord { run, ..SessionRecord::default() })
 }
 
 impl Database {
     /// Reads a row. One that can't be decoded is cut to its id, and noted.
-    fn session(&self, row: &Row<'_>) -> rusqlite::Result<SessionRow> {
-        match session(row) {
+    fn record(&self, row: &Row<'_>) -> rusqlite::Result<SessionRecord> {
+        match record(row) {
             Err(error) if is_undecodable(&error) => {
                 let row = remnant(row)?;
-                self.undecoded.borrow_mut().insert(row.id.clone());
+                self.undecoded.borrow_mut().insert(row.run.id.clone());
                 Ok(row)
             }
             read => read,
@@ -90,13 +95,13 @@ impl Database {
         &self,
         first: Timestamp,
         last: Option<Timestamp>,
-        take: impl FnMut(SessionRow) -> bool,
+        take: impl FnMut(SessionRecord) -> bool,
     ) -> Result<(), StoreError> {
         let sql = format!(
             "{SELECT} WHERE s.started >= ?1 AND (?2 IS NULL OR s.started <= ?2) ORDER BY s.started DESC, s.id DESC"
         );
         let times = params![nanoseconds(first), last.map(nanoseconds)];
-        self.each(&sql, times, |row| self.session(row), take)
+        self.each(&sql, times, |row| self.record(row), take)
     }
 
     /// Returns the session that is `back` before the last one that isn't empty. Those that start after `latest` come after all others.
@@ -104,20 +109,20 @@ impl Database {
         &self,
         back: u32,
         latest: Timestamp,
-    ) -> Result<Option<SessionRow>, StoreError> {
+    ) -> Result<Option<SessionRecord>, StoreError> {
         let sql = format!(
             "{SELECT} WHERE s.id = (SELECT id FROM sessions WHERE status <> 'empty' \
              ORDER BY started > ?2, started DESC, id DESC LIMIT 1 OFFSET ?1)"
         );
-        self.first(&sql, params![back, nanoseconds(latest)], |row| self.session(row))
+        self.first(&sql, params![back, nanoseconds(latest)], |row| self.record(row))
     }
 
     /// Returns at most 20 sessions whose id begins with a name: first the one with this id, then the newest.
-    pub(crate) fn sessions_named(&self, name: &str) -> Result<Vec<SessionRow>, StoreError> {
+    pub(crate) fn sessions_named(&self, name: &str) -> Result<Vec<SessionRecord>, StoreError> {
         let sql = format!(
             "{SELECT} WHERE substr(s.id, 1, length(?1)) = ?1 ORDER BY s.id <> ?1, s.started DESC, s.id DESC LIMIT 20"
         );
-        self.all(&sql, [name], |row| self.session(row))
+        self.all(&sql, [name], |row| self.record(row))
     }
 
     pub(crate) fn has_session(&self, id: &str) -> Result<bool, StoreError> {
@@ -142,32 +147,38 @@ impl Database {
         self.first(sql, [agent_session, agent], |row| row.get("id"))
     }
 
-    /// Writes a row, or updates it. Figures are left unchanged.
-    pub(crate) fn write_session(&self, entry: &SessionEntry<'_>) -> Result<(), StoreError> {
+    /// Writes a row, or updates it. Figures are left unchanged. `first_message`: the first message that the session counted.
+    pub(crate) fn write_session(
+        &self,
+        run: &SessionRun,
+        first_message: Option<u64>,
+    ) -> Result<(), StoreError> {
         let sql = "INSERT INTO sessions (id, agent_session, agent, model, title, folder, command, labels, status, started, ended, exit, \
              pid, pid_start, boot, parent_session, first_message) \
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17) \
              ON CONFLICT (id) DO UPDATE SET agent_session = ?2, agent = ?3, model = ?4, title = ?5, folder = ?6, command = ?7, \
              labels = ?8, status = ?9, started = ?10, ended = ?11, exit = ?12, pid = ?13, pid_start = ?14, boot = ?15, \
              parent_session = ?16, first_message = ?17";
+        let recorder = run.recorder.as_ref();
         let values = params![
-            entry.id,
-            entry.agent_session,
-            entry.agent,
-            entry.model,
-            entry.title,
-            entry.folder,
-            (!entry.command.is_empty()).then(|| json(&entry.command)),
-            (!entry.labels.is_empty()).then(|| json(&entry.labels)),
-            entry.status,
-            nanoseconds(entry.started),
-            entry.ended.map(nanoseconds),
-            entry.exit.map(|exit| json(&exit)),
-            entry.recorder.map(|mark| mark.pid),
-            entry.recorder.and_then(|mark| mark.start).map(u64::cast_signed),
-            entry.recorder.and_then(|mark| mark.boot.as_deref()),
-            entry.parent_session.filter(|parent| Some(*parent) != entry.agent_session),
-            entry.first_message.map(u64::cast_signed),
+            run.id,
+            run.agent_session,
+            run.agent,
+            run.model,
+            run.title,
+            run.folder,
+            (!run.command.is_empty()).then(|| json(&run.command)),
+            (!run.labels.is_empty()).then(|| json(&run.labels)),
+            // Where a run is in progress depends on who asks.
+            if run.status.is_live() { "running" } else { run.status.name() },
+            nanoseconds(run.started),
+            run.ended.map(nanoseconds),
+            run.exit.map(|exit| json(&exit)),
+            recorder.map(|mark| mark.pid),
+            recorder.and_then(|mark| mark.start).map(u64::cast_signed),
+            recorder.and_then(|mark| mark.boot.as_deref()),
+            run.parent_session.as_ref().filter(|parent| Some(*parent) != run.agent_session.as_ref()),
+            first_message.map(u64::cast_signed),
         ];
         self.change(sql, values).map(drop)
     }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use rusqlite::{Connection, OpenFlags, Row, params};
 
 use super::super::StoreError;
-use super::super::row::{SourceKind, SourceRow};
+use super::super::record::{SourceKind, SourceRow};
 use super::{Database, READ_BEFORE, json, parsed, time};
 use crate::path_text::{path_text, text_path};
 

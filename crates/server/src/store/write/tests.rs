@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use streamfmt::core::event::Usage;
 
 use super::*;
-use crate::side_file::LogGap;
-use crate::store::row::{SourceKind, SourceRow};
+use crate::side_file::{AgentExit, LogGap, ProcessMark};
+use crate::store::record::{SessionStatus, SourceKind, SourceRow};
 use crate::store::{CountedFrom, CountedMessages, SessionFigures, SessionOutcome};
 
 /// A run with the fields on which links depend.
@@ -62,30 +62,23 @@ fn either(input: u64, output: u64) -> CountedFrom {
     CountedFrom::Either(of_model(input, output))
 }
 
-fn entry<'a>(run: &'a Run, mark: &'a ProcessMark, labels: &'a BTreeMap<String, String>) -> SessionEntry<'a> {
-    SessionEntry {
-        id: run.id,
-        agent_session: Some(run.session),
-        parent_session: run.parent,
-        agent: None,
-        model: None,
-        title: None,
-        folder: None,
-        command: &[],
-        labels,
-        status: "done",
-        started: Timestamp::from_second(run.started).unwrap(),
-        ended: None,
-        exit: None,
-        recorder: Some(mark),
-        first_message: None,
+fn session_run(run: &Run) -> SessionRun {
+    let (boot, start) = run.boot.map_or((None, None), |(boot, start)| (Some(boot.to_owned()), Some(start)));
+    SessionRun {
+        agent_session: Some(run.session.to_owned()),
+        parent_session: run.parent.map(str::to_owned),
+        recorder: Some(ProcessMark { pid: 1, start, boot }),
+        ..SessionRun::unknown(
+            run.id.to_owned(),
+            SessionStatus::Done,
+            Timestamp::from_second(run.started).unwrap(),
+        )
     }
 }
 
 /// Writes the row of a run, without its figures and links.
 fn write(database: &Database, run: &Run) {
-    let (boot, start) = run.boot.map_or((None, None), |(boot, start)| (Some(boot.to_owned()), Some(start)));
-    session(database, &entry(run, &ProcessMark { pid: 1, start, boot }, &BTreeMap::new())).unwrap();
+    session(database, &session_run(run), None).unwrap();
 }
 
 fn add(database: &Database, run: &Run) {
@@ -419,23 +412,21 @@ fn a_row_is_updated_as_a_whole_and_its_figures_stay() {
                  coalesce(ended, '-'), coalesce(exit, '-'), coalesce(pid, '-'), coalesce(pid_start, '-'), coalesce(boot, '-'), \
                  coalesce(first_message, '-'), cost_usd) FROM sessions";
     assert_eq!(database.text(shown), "s|-|-|-|-|-|-|-|done|10000000000|-|-|1|-|-|-|0.5");
-    let (second, command) = (run("a", "s", 20), ["claude".to_owned(), "-p".to_owned()]);
-    let mark = ProcessMark { pid: 7, start: Some(8), boot: Some("x".to_owned()) };
-    let labels = BTreeMap::from([("job".to_owned(), "7".to_owned())]);
-    let full = SessionEntry {
-        parent_session: Some("t"),
-        agent: Some("claude"),
-        model: Some("m"),
-        title: Some("Fix"),
-        folder: Some("/home"),
-        command: &command,
-        status: "failed",
+    let full = SessionRun {
+        parent_session: Some("t".to_owned()),
+        agent: Some("claude".to_owned()),
+        model: Some("m".to_owned()),
+        title: Some("Fix".to_owned()),
+        folder: Some("/home".to_owned()),
+        command: vec!["claude".to_owned(), "-p".to_owned()],
+        labels: BTreeMap::from([("job".to_owned(), "7".to_owned())]),
+        status: SessionStatus::Failed,
         ended: Some(Timestamp::from_second(30).unwrap()),
         exit: Some(AgentExit::Code(3)),
-        first_message: Some(5),
-        ..entry(&second, &mark, &labels)
+        recorder: Some(ProcessMark { pid: 7, start: Some(8), boot: Some("x".to_owned()) }),
+        ..session_run(&run("a", "s", 20))
     };
-    session(&database, &full).unwrap();
+    session(&database, &full, Some(5)).unwrap();
     let expected = r#"s|t|claude|m|Fix|/home|["claude","-p"]|{"job":"7"}|failed|20000000000|30000000000|{"code":3}|7|8|x|5|0.5"#;
     assert_eq!(database.text(shown), expected);
 }

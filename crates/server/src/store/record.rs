@@ -1,19 +1,33 @@
-//! The types of rows.
+//! A session, as the database, its side file and its stream have it.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use serde::Serialize;
-use streamfmt::core::event::Usage;
 use streamfmt::core::item::Waiting;
 
-use crate::path_text;
-use crate::side_file::{AgentExit, LogGap, ProcessMark, RunStatus};
+use super::figures::SessionFigures;
+use crate::path_text::{self, path_text};
+use crate::side_file::{AgentExit, LogGap, ProcessMark, RunSideFile, RunStatus};
 
-/// A session in a list. In JSON, unknown fields are left out.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct SessionRow {
+/// A session. In JSON, its parts are one object, and unknown fields are left out.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct SessionRecord {
+    /// What ran, when and how it ended.
+    #[serde(flatten)]
+    pub run: SessionRun,
+    /// What it cost.
+    #[serde(flatten)]
+    pub figures: SessionFigures,
+    /// The file that it is read from: the log of a run, or a history.
+    #[serde(flatten)]
+    pub source: SourceRow,
+}
+
+/// What ran, when and how it ended.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct SessionRun {
     /// The version of this format: 1.
     pub v: u32,
     /// Our id, which never changes.
@@ -55,41 +69,50 @@ pub struct SessionRow {
     /// How the agent's process ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit: Option<AgentExit>,
-    /// Turns.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub num_turns: Option<u64>,
-    /// US dollars.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cost_usd: Option<f64>,
-    /// Milliseconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub duration_ms: Option<u64>,
-    /// Milliseconds spent waiting for the model.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub api_ms: Option<u64>,
-    /// Tokens by kind.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tokens: Option<Usage>,
-    /// The file that it is read from: the log of a run, or a history.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "path_text::optional::serialize")]
-    pub log: Option<PathBuf>,
-    /// True if that file is gone.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub source_gone: bool,
-    /// Whether that file is the log of a run.
+    /// The agent's own id of the session that it resumes.
     #[serde(skip)]
-    pub(super) has_run: bool,
+    pub parent_session: Option<String>,
     /// The process that records it.
     #[serde(skip)]
-    pub(super) recorder: Option<ProcessMark>,
+    pub recorder: Option<ProcessMark>,
+}
+
+impl SessionRun {
+    /// Returns a session of which nothing else is known.
+    pub(super) fn unknown(id: String, status: SessionStatus, started: Timestamp) -> Self {
+        Self { v: 1, id, status, started, ..Self::default() }
+    }
+
+    /// Returns a run by its side file, which is right about everything that it has. `known`: what its row or its stream has.
+    pub(crate) fn of(side: &RunSideFile, status: SessionStatus, known: Self) -> Self {
+        Self {
+            v: 1,
+            id: side.id.to_string(),
+            status,
+            // Nothing, if it isn't in progress.
+            waiting: side.waiting.filter(|_| status.is_live()),
+            // A command may be anything that writes an agent's stream.
+            agent: side.agent.clone().or(known.agent),
+            agent_session: side.agent_session.clone().or(known.agent_session),
+            parent_session: side.resumes.clone().or(known.parent_session),
+            folder: Some(path_text(&side.folder)),
+            command: side.command.clone(),
+            labels: side.labels.clone(),
+            started: side.started,
+            ended: side.ended,
+            exit: side.exit,
+            recorder: Some(side.recorder.clone()),
+            ..known
+        }
+    }
 }
 
 /// A session with all its stored details.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SessionDetails {
-    /// The row.
+    /// The session.
     #[serde(flatten)]
-    pub row: SessionRow,
+    pub record: SessionRecord,
     /// The final Markdown of an outcome without error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response: Option<String>,
@@ -105,7 +128,7 @@ pub struct SessionDetails {
 }
 
 /// The status of a session at the time of reading.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SessionStatus {
     /// In progress.
@@ -116,6 +139,7 @@ pub enum SessionStatus {
     /// Ended successfully.
     Done,
     /// Ended in an error, or without a result.
+    #[default]
     Failed,
     /// Ended by a signal, or its recorder was killed.
     Interrupted,
@@ -134,6 +158,11 @@ impl SessionStatus {
             Self::Interrupted => "interrupted",
             Self::Empty => "empty",
         }
+    }
+
+    /// Whether the session is in progress.
+    pub fn is_live(self) -> bool {
+        matches!(self, Self::Running | Self::RunningElsewhere)
     }
 
     /// Parses the name of a stored status.
@@ -160,11 +189,12 @@ impl From<RunStatus> for SessionStatus {
 }
 
 /// The kind of a file that a session is read from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SourceKind {
     /// The log of a run.
     Run,
     /// The agent's own history, or a stream that was imported.
+    #[default]
     History,
 }
 
@@ -177,53 +207,51 @@ impl SourceKind {
     }
 }
 
-/// A file that a session is read from.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A file that a session is read from. JSON has only its path, as `log`, and whether it is gone.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SourceRow {
-    /// Its path.
+    /// Its path; empty if there is none.
+    #[serde(rename = "log", skip_serializing_if = "is_empty", serialize_with = "path_text::serialize")]
     pub path: PathBuf,
     /// Its kind.
+    #[serde(skip)]
     pub kind: SourceKind,
     /// The offset at which the session starts in it.
+    #[serde(skip)]
     pub start: u64,
     /// The number of the session's bytes; `None` while the run is in progress.
+    #[serde(skip)]
     pub size: Option<u64>,
     /// The file with standard error.
+    #[serde(skip)]
     pub errors: Option<PathBuf>,
     /// Bytes that are missing in it.
+    #[serde(skip)]
     pub gaps: Vec<LogGap>,
     /// When it was last changed before its figures were read, in nanoseconds since 1970; `None` if they weren't read.
+    #[serde(skip)]
     pub mtime: Option<i64>,
     /// Whether it is gone.
+    #[serde(rename = "source_gone", skip_serializing_if = "std::ops::Not::not")]
     pub gone: bool,
 }
 
-/// Returns a session of which nothing else is known.
-pub(super) fn unknown(id: String, status: SessionStatus, started: Timestamp) -> SessionRow {
-    SessionRow {
-        v: 1,
-        id,
-        status,
-        waiting: None,
-        agent: None,
-        agent_session: None,
-        model: None,
-        title: None,
-        folder: None,
-        command: Vec::new(),
-        labels: BTreeMap::new(),
-        resumes: None,
-        started,
-        ended: None,
-        exit: None,
-        num_turns: None,
-        cost_usd: None,
-        duration_ms: None,
-        api_ms: None,
-        tokens: None,
-        log: None,
-        source_gone: false,
-        has_run: false,
-        recorder: None,
+impl SourceRow {
+    /// Returns the log of a run by its side file.
+    pub(crate) fn of(side: &RunSideFile) -> Self {
+        Self {
+            path: side.log.clone(),
+            kind: SourceKind::Run,
+            start: side.log_start,
+            size: side.log_bytes,
+            errors: side.errors.clone(),
+            gaps: side.gaps.clone(),
+            mtime: None,
+            gone: false,
+        }
     }
+}
+
+fn is_empty(path: &Path) -> bool {
+    path.as_os_str().is_empty()
 }
