@@ -11,6 +11,7 @@ use crate::budget::Budget;
 use crate::event::Event;
 use crate::item::{Does, FactSpec, Id, Item, ToolKind};
 use crate::json::{Record, Value};
+use crate::session::counted::Counting;
 
 use launch::Launch;
 
@@ -45,8 +46,8 @@ pub struct Dialect {
     pub database: Option<SessionDatabase>,
     /// How to start its program so that it writes a stream, if that is known.
     pub launch: Option<Launch>,
-    /// The figures of outcomes, by the names of their facts, that include those of the resumed run.
-    pub cumulative: &'static [&'static str],
+    /// The sums in outcomes that may include those of the run that a run resumes.
+    pub counting: Counting,
 }
 
 /// The histories of a product's sessions: where they are, and how they are named.

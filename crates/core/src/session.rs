@@ -5,6 +5,7 @@
 //! are kept, and a call is remembered until its result has come.
 
 mod calls;
+pub mod counted;
 mod open_items;
 mod records;
 mod text_hash;

@@ -31,6 +31,7 @@ mod tool;
 
 use streamfmt_core::dialect::{Dialect, Dialects};
 use streamfmt_core::json::Value;
+use streamfmt_core::session::counted::Counting;
 
 #[doc(hidden)]
 pub use claude::wrapped::add_facts as add_wrapped_facts;
@@ -58,7 +59,7 @@ const PLAIN: Dialect = Dialect {
     histories: None,
     database: None,
     launch: None,
-    cumulative: &[],
+    counting: Counting::Own,
 };
 
 /// The dialects, in the order in which they may claim an input.
@@ -75,7 +76,7 @@ const ROWS: &[Dialect] = &[
         side_files: Some(claude::SIDE_FILES),
         histories: Some(claude::HISTORIES),
         launch: Some(claude::LAUNCH),
-        cumulative: &["cost_usd", "api_ms", "models"],
+        counting: Counting::Models,
         ..PLAIN
     },
     Dialect {
@@ -90,7 +91,7 @@ const ROWS: &[Dialect] = &[
         side_files: Some(codex::SIDE_FILES),
         histories: Some(codex::HISTORIES),
         launch: Some(codex::LAUNCH),
-        cumulative: &["usage"],
+        counting: Counting::Usage,
         ..PLAIN
     },
     Dialect {
@@ -104,7 +105,6 @@ const ROWS: &[Dialect] = &[
         sentences: copilot::wrapped::sentences,
         histories: Some(copilot::HISTORIES),
         launch: Some(copilot::LAUNCH),
-        cumulative: &["api_ms"],
         ..PLAIN
     },
     Dialect {
@@ -197,7 +197,6 @@ const ROWS: &[Dialect] = &[
         ends_with_outcome: acp::is_stream,
         decoder: |budget| Box::new(acp::Acp::new(budget)),
         sentences: acp::wrapped::sentences,
-        cumulative: &["cost_usd"],
         ..PLAIN
     },
     Dialect {

@@ -13,6 +13,7 @@ mod check;
 mod figures;
 mod history;
 mod import;
+mod link;
 mod orphans;
 mod query;
 mod record;
@@ -21,7 +22,6 @@ mod relatives;
 mod remove;
 mod runs;
 mod sql;
-mod write;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -34,9 +34,7 @@ use crate::session_paths::SessionPaths;
 use sql::{Database, Replaced, Salvage};
 
 pub use check::StoreProblem;
-pub use figures::{
-    CountedFrom, CountedMessages, FiguresCollector, ReadSession, SessionFigures, SessionOutcome,
-};
+pub use figures::{CountedMessages, FiguresCollector, ReadSession, SessionFigures, SessionOutcome};
 pub use history::{history_exists, open_history, subagents_of};
 pub use import::{ImportCounts, ImportStep};
 pub use query::{FoundSession, SessionFilter};

@@ -15,6 +15,7 @@ use streamfmt::core::event::Usage;
 use streamfmt::core::frame::MAX_LINE;
 use streamfmt::core::pipeline::{Origins, Output, Pipeline, SessionFacts, Setup, Subagents};
 use streamfmt::core::profile::Profile;
+use streamfmt::core::session::counted::CountedFrom;
 use streamfmt::dialect::DIALECTS;
 use streamfmt::formatter::PRESENTATION;
 use streamfmt::histories::{is_document, session_facts, session_named_by};
@@ -89,20 +90,6 @@ pub struct ReadSession {
     pub copied_to: Option<u64>,
     /// Why its file wasn't read to its end: it is a damaged archive.
     pub damage: Option<String>,
-}
-
-/// The point from which the cost, the API time and the tokens of a stream are counted.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum CountedFrom {
-    /// The start of the stream.
-    #[default]
-    Start,
-    /// Cost and tokens are counted from the start of the stream, and the API time from that of the session. Holds the tokens that the agent
-    /// had counted before the stream.
-    Session(BTreeMap<String, Usage>),
-    /// The start of the stream or that of the session: only other runs show which. Holds the tokens that the agent had counted before the
-    /// stream in the latter case; empty if unknown.
-    Either(BTreeMap<String, Usage>),
 }
 
 /// The outcome of a session.

@@ -8,6 +8,7 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
+use streamfmt::core::session::counted::CountedFrom;
 use streamfmt::dialect::DIALECTS;
 use streamfmt::histories::{
     BEGINNING, beginning_of_session, first_records_of_session, is_named_as_session, is_session_of_text,
@@ -15,14 +16,13 @@ use streamfmt::histories::{
 use streamfmt::side_files::{holds_side_files, is_side_file};
 use streamfmt::unpack::{damage_of, without_compression};
 
-use super::figures::{CountedElsewhere, CountedFrom, ReadSession, SessionFigures};
+use super::figures::{CountedElsewhere, ReadSession, SessionFigures};
 use super::history::{HistoryStamp, OpenHistory, open_history, real_path};
 use super::record::{SessionRun, SourceKind, SourceRow};
 use super::recorded_elsewhere::{ImportedRun, side_file_id, side_file_of};
 use super::runs::changed;
 use super::sql::{KnownRun, MOST_SESSIONS, Seniority, is_database, is_named_as_database, read_only};
-use super::write;
-use super::{Store, StoreError, StoreNotice};
+use super::{Store, StoreError, StoreNotice, link};
 use crate::path_text::path_text;
 use crate::run_id::RunId;
 
@@ -240,7 +240,7 @@ impl Store {
                     id = RunId::of(started, &format!("{agent} {name} {count}"));
                 }
                 let run = SessionRun { id: id.to_string(), started, ..ends.run.clone() };
-                write::session(&self.database, &run, ends.figures.messages.first)?;
+                link::write_session(&self.database, &run, ends.figures.messages.first)?;
                 run.id
             };
             let source = SourceRow {
@@ -290,10 +290,10 @@ impl Store {
                     (id.to_owned(), first_at.filter(|_| copied_to.is_some()).unwrap_or(started));
                 run.parent_session = run.parent_session.or_else(|| known.origin(copied_to?));
                 run.ended = run.ended.or(Some(stamp.time()));
-                write::session(&self.database, &run, figures.messages.first)?;
+                link::write_session(&self.database, &run, figures.messages.first)?;
                 self.database.write_figures(id, &figures, true)?;
                 if let Some(session) = &run.agent_session {
-                    write::link(&self.database, session)?;
+                    link::link(&self.database, session)?;
                 }
             }
             let read =

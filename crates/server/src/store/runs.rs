@@ -11,8 +11,7 @@ use std::time::UNIX_EPOCH;
 use super::figures::{ReadSession, title_of};
 use super::history;
 use super::record::{SessionRun, SessionStatus, SourceRow};
-use super::write;
-use super::{Store, StoreError, StoreNotice};
+use super::{Store, StoreError, StoreNotice, link};
 use crate::path_text::text_path;
 use crate::run_id::RunId;
 use crate::session_paths::SessionPaths;
@@ -186,10 +185,10 @@ impl Store {
                 return Ok(());
             }
             let known = SessionRun { title: title_of_task(side), ..SessionRun::default() };
-            write::session(&self.database, &SessionRun::of(side, side.status.into(), known), None)?;
+            link::write_session(&self.database, &SessionRun::of(side, side.status.into(), known), None)?;
             let source = SourceRow { gone: is_gone(&side.log), ..SourceRow::of(side) };
             self.database.write_source(side.id.as_str(), &source)?;
-            side.agent_session.iter().try_for_each(|session| write::link(&self.database, session))
+            side.agent_session.iter().try_for_each(|session| link::link(&self.database, session))
         })
     }
 
@@ -238,7 +237,7 @@ impl Store {
             let title = read.given_title.clone().or_else(|| title_of_task(side));
             let known = SessionRun { title: title.or_else(|| read.run.title.clone()), ..read.run.clone() };
             let run = SessionRun::of(side, *status, known);
-            write::session(&self.database, &run, read.figures.messages.first)?;
+            link::write_session(&self.database, &run, read.figures.messages.first)?;
             self.database.write_figures(id, &read.figures, false)?;
             let about = fs::metadata(&side.log).ok();
             let to_end =
@@ -250,7 +249,7 @@ impl Store {
                 ..SourceRow::of(side)
             };
             self.database.write_source(id, &source)?;
-            run.agent_session.iter().try_for_each(|session| write::link(&self.database, session))
+            run.agent_session.iter().try_for_each(|session| link::link(&self.database, session))
         })
     }
 }

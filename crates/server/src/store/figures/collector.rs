@@ -9,22 +9,19 @@ use streamfmt::core::item::{AnswerClaim, FactRef, Item, Kind, TurnStep};
 use streamfmt::core::observer::Observer;
 use streamfmt::core::pipeline::{Pipeline, Setup};
 use streamfmt::core::session::Session;
+use streamfmt::core::session::counted::{CountedFrom, Counting, MAX_NAME, SumCounter, count_of};
 use streamfmt::core::text::Text;
 use streamfmt::dialect::DIALECTS;
 use streamfmt::formatter::first_sentence;
 
 use super::super::record::{SessionRun, SessionStatus};
 use super::copies::{CountedElsewhere, MessageCollector};
-use super::{CountedFrom, ReadSession, SessionFigures, SessionOutcome};
+use super::{ReadSession, SessionFigures, SessionOutcome};
 
 /// The longest title, in characters.
 const MAX_TITLE: usize = 200;
 /// The most bytes that are kept of a text for a title.
 const MAX_TITLE_SOURCE: usize = 4 * 1024;
-/// The longest id, name of a tool or name of a model that is kept, in bytes.
-const MAX_NAME: usize = 1024;
-/// The most tools and models that are counted separately.
-const MOST_NAMES: usize = 1_000;
 /// The longest response that is kept, in bytes.
 const MAX_RESPONSE: usize = 4 << 20;
 
@@ -60,14 +57,8 @@ struct Collected {
     /// The item that may be the answer of the turn, and that of the turn before in a history.
     answer: Option<(AnswerClaim, Box<Item>)>,
     last_answer: Option<Box<Item>>,
-    /// Tokens of models before another process started counting from 0.
-    earlier: BTreeMap<String, Usage>,
-    /// The tokens that the agent had counted before the turn of the first outcome with tokens, if there was one: of the session, if the
-    /// agent reports the figures of the turn.
-    base: Option<CountedFrom>,
-    /// The milliseconds that the last outcome reported, and those reported before the agent started counting from 0.
-    last_api_ms: Option<u64>,
-    earlier_api_ms: u64,
+    /// The sums of the outcomes.
+    sums: SumCounter,
     /// The agent's session id, from the first item.
     session: Option<String>,
 }
@@ -131,32 +122,25 @@ impl FiguresCollector {
         figures.num_turns = totals.turns.map(|_| spent.turns);
         figures.duration_ms = totals.duration_ms.map(|_| spent.duration_ms);
         figures.cost_usd = totals.cost_usd.map(|_| spent.cost_usd);
-        for (model, earlier) in &collected.earlier {
-            add(figures.usage.entry(model.clone()).or_default(), *earlier);
-        }
-        if collected.base.is_none() && spent.usage != Usage::default() {
-            let model = run.model.clone().unwrap_or_else(|| "unknown".to_owned());
-            figures.usage.insert(model, spent.usage);
-        }
-        if let Some(CountedFrom::Session(base)) = &collected.base {
-            for (model, usage) in &mut figures.usage {
-                *usage = less(*usage, base.get(model).copied().unwrap_or_default());
-            }
-        }
+        figures.api_ms = collected.sums.api_ms();
         let dialect = run.agent.as_deref().and_then(|name| DIALECTS.find(name));
-        let counts_on = |name| dialect.is_some_and(|dialect| dialect.cumulative.contains(&name));
-        let by_model = |usage| figures.usage.keys().map(|model| (model.clone(), usage)).collect();
-        figures.counted_from = match &collected.base {
-            Some(CountedFrom::Session(base)) if base.values().any(|base| *base != Usage::default()) => {
-                CountedFrom::Session(base.clone())
-            }
-            Some(CountedFrom::Either(base)) if counts_on("models") => CountedFrom::Either(base.clone()),
-            None if copied.is_some() => CountedFrom::Session(copied.map(by_model).unwrap_or_default()),
+        let counting = dialect.map_or(Counting::Own, |dialect| dialect.counting);
+        let by_model = collected.sums.by_model(counting);
+        (figures.usage, figures.counted_from) = by_model.unwrap_or_else(|| {
+            let model = run.model.as_deref().unwrap_or("unknown");
+            let of_model = |usage: Usage| BTreeMap::from([(model.to_owned(), usage)]);
+            let usage = Some(spent.usage).filter(|usage| *usage != Usage::default());
             // A sub-agent doesn't count what its parent did.
-            None if facts.resumes.is_none() && collected.started_by.is_some() => CountedFrom::Start,
-            None if figures.outcome.is_some() && counts_on("usage") => CountedFrom::Either(BTreeMap::new()),
-            Some(_) | None => CountedFrom::Start,
-        };
+            let is_sub_agent = facts.resumes.is_none() && collected.started_by.is_some();
+            let from = match copied {
+                Some(copied) => CountedFrom::Session(of_model(copied)),
+                None if figures.outcome.is_some() && counting == Counting::Usage && !is_sub_agent => {
+                    CountedFrom::Either(BTreeMap::new())
+                }
+                None => CountedFrom::Start,
+            };
+            (usage.map(of_model).unwrap_or_default(), from)
+        });
         figures.tokens =
             figures.usage.values().copied().reduce(|sum, usage| sum.combined(usage, u64::saturating_add));
         let copied_to = copied.and(collected.messages.copied_to);
@@ -206,10 +190,8 @@ impl SpentSoFar {
     }
 
     fn plus(self, more: Self) -> Self {
-        let mut usage = self.usage;
-        add(&mut usage, more.usage);
         Self {
-            usage,
+            usage: self.usage.combined(more.usage, u64::saturating_add),
             turns: self.turns.saturating_add(more.turns),
             duration_ms: self.duration_ms.saturating_add(more.duration_ms),
             cost_usd: self.cost_usd + more.cost_usd,
@@ -218,7 +200,7 @@ impl SpentSoFar {
 
     fn less(self, part: Self) -> Self {
         Self {
-            usage: less(self.usage, part.usage),
+            usage: self.usage.combined(part.usage, u64::saturating_sub),
             turns: self.turns.saturating_sub(part.turns),
             duration_ms: self.duration_ms.saturating_sub(part.duration_ms),
             cost_usd: self.cost_usd - part.cost_usd,
@@ -268,7 +250,7 @@ impl Collected {
         match item.kind {
             Kind::Call => {
                 self.was_asked |= item.parent.is_none();
-                *entry(&mut self.figures.calls, item.tool.as_deref().unwrap_or("unknown")) += 1;
+                *count_of(&mut self.figures.calls, item.tool.as_deref().unwrap_or("unknown")) += 1;
             }
             Kind::Outcome => self.settle(item),
             _ if item.parent.is_some() => {}
@@ -340,71 +322,7 @@ impl Collected {
                 _ => text_of_answer(outcome),
             })
         });
-        let counted = outcome.fact("models").map(tokens_by_model).unwrap_or_default();
-        let turn = outcome.fact("turn");
-        let reported = turn.and_then(|turn| turn.get("models")).map(tokens_by_model);
-        let used = outcome.fact("usage").map(usage_of);
-        if self.counts_anew(&counted, reported.as_ref(), used) {
-            for (model, usage) in std::mem::take(&mut self.figures.usage) {
-                add(self.earlier.entry(model).or_default(), usage);
-            }
-            self.earlier_api_ms = self.earlier_api_ms.saturating_add(self.last_api_ms.take().unwrap_or(0));
-        }
-        self.settle_api_time(outcome);
-        if counted.is_empty() {
-            return;
-        }
-        if self.base.is_none() {
-            let turn = |model: &String| match &reported {
-                Some(reported) => reported.get(model).copied(),
-                None => used,
-            };
-            let before = |(model, usage): (&String, &Usage)| {
-                (model.clone(), less(*usage, turn(model).unwrap_or_default()))
-            };
-            let base = counted.iter().map(before).collect();
-            let is_reported = reported.is_some();
-            self.base =
-                Some(if is_reported { CountedFrom::Session(base) } else { CountedFrom::Either(base) });
-        }
-        self.figures.usage = counted;
-    }
-
-    /// Whether another process resumed the session and counts from 0. `counted`: tokens so far, by model. `reported`: those since the
-    /// previous outcome, if the agent reports them. `used`: those of the turn, without sub-agents.
-    fn counts_anew(
-        &self,
-        counted: &BTreeMap<String, Usage>,
-        reported: Option<&BTreeMap<String, Usage>>,
-        used: Option<Usage>,
-    ) -> bool {
-        let before = &self.figures.usage;
-        if counted.is_empty() || before.values().all(|usage| *usage == Usage::default()) {
-            return false;
-        }
-        if let Some(reported) = reported {
-            return counted.iter().all(|(model, usage)| reported.get(model) == Some(usage));
-        }
-        before.iter().any(|(model, before)| {
-            counted.get(model).is_none_or(|now| {
-                // A model that was used before has only the tokens of this turn.
-                let is_fresh = *before != Usage::default() && Some(*now) == used;
-                is_fresh || now.input < before.input || now.output < before.output
-            })
-        })
-    }
-
-    fn settle_api_time(&mut self, outcome: &Item) {
-        let Some(api_ms) = outcome.fact("api_ms").and_then(FactRef::count) else { return };
-        let last = self.last_api_ms.unwrap_or(0);
-        // An outcome without a request reports 0, and so does one of a compaction. A lower figure comes from a process that counts
-        // from 0.
-        if api_ms > 0 && api_ms < last {
-            self.earlier_api_ms = self.earlier_api_ms.saturating_add(last);
-        }
-        let last = if api_ms == 0 { last } else { api_ms };
-        self.last_api_ms = Some(last);
-        self.figures.api_ms = Some(self.earlier_api_ms.saturating_add(last));
+        self.sums.settle(outcome);
     }
 }
 
@@ -421,43 +339,6 @@ fn error_of(outcome: &Item, text: &str) -> String {
     let subtype = outcome.fact("subtype").and_then(FactRef::str).unwrap_or_default();
     let found = [text, &listed, &subtype].into_iter().find(|text| !text.trim().is_empty());
     cut_at(found.unwrap_or("error"), MAX_RESPONSE).to_owned()
-}
-
-/// Returns the tokens by model.
-fn tokens_by_model(models: FactRef<'_>) -> BTreeMap<String, Usage> {
-    let mut tokens = BTreeMap::new();
-    for model in models.list() {
-        if let Some(name) = model.get("model").and_then(FactRef::str) {
-            add(entry(&mut tokens, &name), usage_of(model));
-        }
-    }
-    tokens
-}
-
-fn usage_of(fact: FactRef<'_>) -> Usage {
-    let count = |name| fact.count_at(name).unwrap_or(0);
-    Usage {
-        input: count("input"),
-        output: count("output"),
-        cache_read: count("cache_read"),
-        cache_write: count("cache_write"),
-    }
-}
-
-fn add(sum: &mut Usage, more: Usage) {
-    *sum = sum.combined(more, u64::saturating_add);
-}
-
-/// Subtracts tokens of each kind, down to 0.
-fn less(all: Usage, part: Usage) -> Usage {
-    all.combined(part, u64::saturating_sub)
-}
-
-/// Returns what is counted for a name. If there are too many names, further ones count as `others`.
-fn entry<'a, T: Default>(counts: &'a mut BTreeMap<String, T>, name: &str) -> &'a mut T {
-    let name = cut_at(name, MAX_NAME);
-    let has_room = counts.len() < MOST_NAMES || counts.contains_key(name);
-    counts.entry(if has_room { name } else { "others" }.to_owned()).or_default()
 }
 
 /// Returns the title for a task: its first line with any words.
@@ -490,52 +371,6 @@ fn cut_at(text: &str, most: usize) -> &str {
 mod tests {
     use super::super::FigureReader;
     use super::*;
-
-    /// Tokens of input and output of the models that have any.
-    type Tokens = &'static [(&'static str, u64, u64)];
-
-    fn usage(tokens: Tokens) -> BTreeMap<String, Usage> {
-        let usage = |input, output| Usage { input, output, ..Usage::default() };
-        tokens.iter().map(|(model, input, output)| ((*model).to_owned(), usage(*input, *output))).collect()
-    }
-
-    #[test]
-    fn another_process_counts_anew_if_any_sum_is_less_than_before_or_is_only_that_of_the_turn() {
-        // The sums so far and the next ones, the reported tokens since the outcome before, those of the turn, and whether the agent counts
-        // from 0 again.
-        let rows: [(Tokens, Tokens, Option<Tokens>, Tokens, bool); 17] = [
-            (&[("a", 40, 40)], &[("a", 60, 50)], None, &[("", 20, 10)], false),
-            (&[("a", 40, 40)], &[("a", 40, 40)], None, &[("", 0, 0)], false),
-            (&[("a", 40, 40)], &[("a", 39, 90)], None, &[("", 30, 10)], true),
-            // It sent more and received less.
-            (&[("a", 40, 40)], &[("a", 90, 39)], None, &[("", 30, 10)], true),
-            (&[("a", 40, 40)], &[("a", 90, 90)], None, &[("", 90, 90)], true),
-            (&[("a", 40, 40)], &[("a", 90, 90)], None, &[("", 90, 89)], false),
-            // One of several models.
-            (&[("a", 40, 40), ("b", 5, 5)], &[("a", 60, 60), ("b", 5, 4)], None, &[("", 20, 20)], true),
-            (&[("a", 40, 40), ("b", 5, 5)], &[("a", 60, 60)], None, &[("", 20, 20)], true),
-            (&[("a", 40, 40)], &[("a", 60, 60), ("b", 5, 5)], None, &[("", 20, 20)], false),
-            // Of a newly used model, the turn has all tokens in any case.
-            (&[("a", 40, 40), ("b", 0, 0)], &[("a", 60, 60), ("b", 5, 5)], None, &[("", 5, 5)], false),
-            (&[("a", 40, 40)], &[("a", 90, 90)], None, &[], false),
-            // No sums before, or none reported.
-            (&[], &[("a", 9, 9)], None, &[("", 9, 9)], false),
-            (&[("a", 0, 0)], &[("a", 9, 9)], None, &[("", 9, 9)], false),
-            (&[("a", 40, 40)], &[], None, &[("", 9, 9)], false),
-            // The agent reports the tokens since the outcome before.
-            (&[("a", 40, 40)], &[("a", 90, 90)], Some(&[("a", 90, 90)]), &[("", 50, 50)], true),
-            (&[("a", 40, 40)], &[("a", 90, 90)], Some(&[("a", 50, 50)]), &[("", 90, 90)], false),
-            (&[("a", 40, 40)], &[("a", 90, 90), ("b", 5, 5)], Some(&[("b", 5, 5)]), &[("", 5, 5)], false),
-        ];
-        for row in rows {
-            let (before, counted, reported, used, expected) = row;
-            let figures = SessionFigures { usage: usage(before), ..SessionFigures::default() };
-            let collected = Collected { figures, ..Collected::default() };
-            let used = usage(used).into_values().next();
-            let reported = reported.map(usage);
-            assert_eq!(collected.counts_anew(&usage(counted), reported.as_ref(), used), expected, "{row:?}");
-        }
-    }
 
     fn read(stream: &str) -> ReadSession {
         let mut reader = FigureReader::of_part();

@@ -8,6 +8,7 @@ use streamfmt::core::event::Usage;
 use streamfmt::core::hash::hash;
 use streamfmt::core::item::{Item, Kind};
 use streamfmt::core::session::Session;
+use streamfmt::core::session::counted::Counting;
 use streamfmt::dialect::DIALECTS;
 
 /// The most messages of a session that are remembered.
@@ -71,7 +72,7 @@ impl MessageCollector {
             return None;
         }
         let dialect = session.facts().agent.as_deref().and_then(|agent| DIALECTS.find(agent));
-        if dialect.is_some_and(|dialect| dialect.cumulative.contains(&"usage")) {
+        if dialect.is_some_and(|dialect| dialect.counting == Counting::Usage) {
             return Some(hash(&(self.prompt, input, output, cache_read, cache_write)));
         }
         let counted = session.last_counted()?;

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use rusqlite::{Row, params};
 use streamfmt::core::event::Usage;
+use streamfmt::core::session::counted::{CountedFrom, CountedRun, RunSums};
 
 use super::super::StoreError;
-use super::super::figures::{CountedFrom, SessionFigures, SessionOutcome};
-use super::super::write::{LinkedRun, LinkedTokens};
+use super::super::figures::{SessionFigures, SessionOutcome};
+use super::super::record::SessionRun;
 use super::Database;
+use super::sessions::COLUMNS;
 
 /// The kinds of tokens.
 const KINDS: [&str; 4] = ["input", "output", "cache_read", "cache_write"];
@@ -22,6 +24,24 @@ fn kinds(usage: Usage) -> [(&'static str, u64); 4] {
 /// Converts a count for the database. Absurdly large counts are cut, so that their sums fit as well.
 fn stored(count: u64) -> i64 {
     count.min(1 << 52).cast_signed()
+}
+
+/// Reads a count. One that is damaged counts as 0.
+fn count(row: &Row<'_>, column: &str) -> rusqlite::Result<Option<u64>> {
+    let count: Option<i64> = row.get(column)?;
+    Ok(count.map(|count| count.try_into().unwrap_or(0)))
+}
+
+/// Sets the tokens of a model and a kind.
+fn set(usage: &mut BTreeMap<String, Usage>, model: &str, kind: &str, tokens: u64) {
+    let usage = usage.entry(model.to_owned()).or_default();
+    match kind {
+        "input" => usage.input = tokens,
+        "output" => usage.output = tokens,
+        "cache_read" => usage.cache_read = tokens,
+        "cache_write" => usage.cache_write = tokens,
+        _ => {}
+    }
 }
 
 impl Database {
@@ -110,7 +130,7 @@ impl Database {
     }
 
     /// Sums the tokens of all models.
-    pub(crate) fn sum_tokens(&self, session: &str) -> Result<(), StoreError> {
+    fn sum_tokens(&self, session: &str) -> Result<(), StoreError> {
         let [input, output, cache_read, cache_write] = KINDS.map(|kind| {
             format!("tokens_{kind} = (SELECT sum(tokens) FROM usage WHERE session = ?1 AND kind = '{kind}')")
         });
@@ -118,55 +138,76 @@ impl Database {
         self.change(&sql, [session]).map(drop)
     }
 
-    pub(crate) fn write_cost(&self, id: &str, dollars: f64) -> Result<(), StoreError> {
-        self.change("UPDATE sessions SET cost_usd = ?2 WHERE id = ?1", params![id, dollars]).map(drop)
+    /// Writes what a run used itself.
+    pub(crate) fn write_own(&self, id: &str, own: &RunSums) -> Result<(), StoreError> {
+        let sql = "UPDATE sessions SET cost_usd = ?2, api_ms = ?3 WHERE id = ?1";
+        self.change(sql, params![id, own.cost_usd, own.api_ms.map(stored)])?;
+        for (model, usage) in &own.usage {
+            for (kind, tokens) in kinds(*usage) {
+                let sql = "UPDATE usage SET tokens = ?4 WHERE session = ?1 AND model = ?2 AND kind = ?3";
+                self.change(sql, params![id, model, kind, stored(tokens)])?;
+            }
+        }
+        self.sum_tokens(id)
     }
 
-    pub(crate) fn write_api_time(&self, id: &str, milliseconds: i64) -> Result<(), StoreError> {
-        self.change("UPDATE sessions SET api_ms = ?2 WHERE id = ?1", params![id, milliseconds]).map(drop)
-    }
-
-    pub(crate) fn write_tokens(
+    /// Returns the runs of an agent's session by their start, with their sums.
+    pub(crate) fn counted_runs(
         &self,
-        id: &str,
-        model: &str,
-        kind: &str,
-        tokens: i64,
-    ) -> Result<(), StoreError> {
-        let sql = "UPDATE usage SET tokens = ?4 WHERE session = ?1 AND model = ?2 AND kind = ?3";
-        self.change(sql, params![id, model, kind, tokens]).map(drop)
+        agent_session: &str,
+    ) -> Result<Vec<(SessionRun, CountedRun)>, StoreError> {
+        let sql = format!(
+            "SELECT {COLUMNS}, s.cost_counted, s.api_counted, \
+             (SELECT coalesce(sum(calls), 0) FROM calls WHERE session = s.id) AS calls \
+             FROM sessions AS s WHERE s.agent_session = ?1 ORDER BY s.started, s.id"
+        );
+        let mut runs: Vec<(SessionRun, CountedRun)> = self.all(&sql, [agent_session], |row| {
+            let (cost_usd, api_ms) = (row.get("cost_usd")?, count(row, "api_ms")?);
+            let cost_counted: Option<f64> = row.get("cost_counted")?;
+            let api_counted = count(row, "api_counted")?;
+            let sums = CountedRun {
+                counted: RunSums {
+                    cost_usd: cost_counted.or(cost_usd),
+                    api_ms: api_counted.or(api_ms),
+                    ..RunSums::default()
+                },
+                own: RunSums { cost_usd, api_ms, ..RunSums::default() },
+                calls: count(row, "calls")?.unwrap_or(0),
+                ..CountedRun::default()
+            };
+            Ok((self.record(row)?.run, sums))
+        })?;
+        for (run, sums) in &mut runs {
+            self.read_usage(&run.id, sums)?;
+        }
+        Ok(runs)
     }
 
-    /// Returns the runs of an agent's session by their start, without tokens.
-    pub(crate) fn linked_runs(&self, agent_session: &str) -> Result<Vec<LinkedRun>, StoreError> {
-        let sql = "SELECT id, started, pid_start, boot, parent_session, cost_counted, cost_usd, api_counted, api_ms, resumes, \
-             (SELECT coalesce(sum(calls), 0) FROM calls WHERE session = id) AS calls \
-             FROM sessions WHERE agent_session = ?1 ORDER BY started, id";
-        self.all(sql, [agent_session], |row| {
-            Ok(LinkedRun {
-                id: row.get("id")?,
-                started: row.get("started")?,
-                pid_start: row.get("pid_start")?,
-                boot: row.get("boot")?,
-                parent: row.get("parent_session")?,
-                resumes: row.get("resumes")?,
-                cost_counted: row.get("cost_counted")?,
-                cost: row.get("cost_usd")?,
-                api_counted: row.get("api_counted")?,
-                api_ms: row.get("api_ms")?,
-                calls: row.get("calls")?,
-                usage: BTreeMap::new(),
-            })
-        })
-    }
-
-    /// Returns the tokens of a run: by model and kind.
-    pub(crate) fn linked_tokens(&self, id: &str) -> Result<Vec<(String, String, LinkedTokens)>, StoreError> {
-        let sql = "SELECT model, kind, tokens, counted, base FROM usage WHERE session = ?1";
-        self.all(sql, [id], |row| {
-            let (own, counted, base) = (row.get("tokens")?, row.get("counted")?, row.get("base")?);
-            Ok((row.get("model")?, row.get("kind")?, LinkedTokens { own, counted, base }))
-        })
+    /// Reads the tokens of a run, and from where they are counted.
+    fn read_usage(&self, id: &str, sums: &mut CountedRun) -> Result<(), StoreError> {
+        let (mut base, mut is_open) = (BTreeMap::new(), false);
+        let sql = "SELECT * FROM usage WHERE session = ?1";
+        let read = |row: &Row<'_>| -> rusqlite::Result<_> {
+            let (model, kind): (String, String) = (row.get("model")?, row.get("kind")?);
+            Ok((model, kind, count(row, "tokens")?, count(row, "counted")?, count(row, "base")?))
+        };
+        self.each(sql, [id], read, |(model, kind, tokens, counted, before)| {
+            let own = tokens.unwrap_or(0);
+            let whole = counted.unwrap_or_else(|| own.saturating_add(before.unwrap_or(0)));
+            set(&mut sums.own.usage, &model, &kind, own);
+            set(&mut sums.counted.usage, &model, &kind, whole);
+            if let Some(before) = before {
+                set(&mut base, &model, &kind, before);
+            }
+            is_open |= counted.is_some();
+            true
+        })?;
+        sums.from = match (is_open, base.is_empty()) {
+            (true, _) => CountedFrom::Either(base),
+            (false, false) => CountedFrom::Session(base),
+            (false, true) => CountedFrom::Start,
+        };
+        Ok(())
     }
 
     /// Returns the agent's sessions that resume an agent's session.

@@ -13,10 +13,10 @@ use crate::side_file::ProcessMark;
 
 /// The columns of a [`SessionRecord`], from `sessions AS s` and one of its sources. The source's columns are one text, so that it is searched
 /// only once: whether it is gone and whether it is the log of a run (`0` or `1` each), followed by its path.
-const SELECT: &str = "SELECT s.id, s.agent_session, s.resumes, s.agent, s.model, s.title, s.folder, s.command, s.labels, s.status, \
+pub(super) const COLUMNS: &str = "s.id, s.agent_session, s.resumes, s.agent, s.model, s.title, s.folder, s.command, s.labels, s.status, \
     s.started, s.ended, s.exit, s.pid, s.pid_start, s.boot, s.parent_session, s.num_turns, s.duration_ms, s.cost_usd, s.api_ms, s.tokens_input, \
     s.tokens_output, s.tokens_cache_read, s.tokens_cache_write, (SELECT gone || (kind = 'run') || path FROM sources \
-    WHERE session = s.id ORDER BY kind = 'run' DESC, gone, size DESC, path LIMIT 1) AS source FROM sessions AS s";
+    WHERE session = s.id ORDER BY kind = 'run' DESC, gone, size DESC, path LIMIT 1) AS source";
 
 fn record(row: &Row<'_>) -> rusqlite::Result<SessionRecord> {
     let recorder = match row.get("pid")? {
@@ -78,7 +78,7 @@ fn remnant(row: &Row<'_>) -> rusqlite::Result<SessionRecord> {
 
 impl Database {
     /// Reads a row. One that can't be decoded is cut to its id, and noted.
-    fn record(&self, row: &Row<'_>) -> rusqlite::Result<SessionRecord> {
+    pub(super) fn record(&self, row: &Row<'_>) -> rusqlite::Result<SessionRecord> {
         match record(row) {
             Err(error) if is_undecodable(&error) => {
                 let row = remnant(row)?;
@@ -98,7 +98,7 @@ impl Database {
         take: impl FnMut(SessionRecord) -> bool,
     ) -> Result<(), StoreError> {
         let sql = format!(
-            "{SELECT} WHERE s.started >= ?1 AND (?2 IS NULL OR s.started <= ?2) ORDER BY s.started DESC, s.id DESC"
+            "SELECT {COLUMNS} FROM sessions AS s WHERE s.started >= ?1 AND (?2 IS NULL OR s.started <= ?2) ORDER BY s.started DESC, s.id DESC"
         );
         let times = params![nanoseconds(first), last.map(nanoseconds)];
         self.each(&sql, times, |row| self.record(row), take)
@@ -111,7 +111,7 @@ impl Database {
         latest: Timestamp,
     ) -> Result<Option<SessionRecord>, StoreError> {
         let sql = format!(
-            "{SELECT} WHERE s.id = (SELECT id FROM sessions WHERE status <> 'empty' \
+            "SELECT {COLUMNS} FROM sessions AS s WHERE s.id = (SELECT id FROM sessions WHERE status <> 'empty' \
              ORDER BY started > ?2, started DESC, id DESC LIMIT 1 OFFSET ?1)"
         );
         self.first(&sql, params![back, nanoseconds(latest)], |row| self.record(row))
@@ -120,7 +120,7 @@ impl Database {
     /// Returns at most 20 sessions whose id begins with a name: first the one with this id, then the newest.
     pub(crate) fn sessions_named(&self, name: &str) -> Result<Vec<SessionRecord>, StoreError> {
         let sql = format!(
-            "{SELECT} WHERE substr(s.id, 1, length(?1)) = ?1 ORDER BY s.id <> ?1, s.started DESC, s.id DESC LIMIT 20"
+            "SELECT {COLUMNS} FROM sessions AS s WHERE substr(s.id, 1, length(?1)) = ?1 ORDER BY s.id <> ?1, s.started DESC, s.id DESC LIMIT 20"
         );
         self.all(&sql, [name], |row| self.record(row))
     }

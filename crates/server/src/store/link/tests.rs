@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use streamfmt::core::event::Usage;
+use streamfmt::core::session::counted::CountedFrom;
 
 use super::*;
 use crate::side_file::{AgentExit, LogGap, ProcessMark};
 use crate::store::record::{SessionStatus, SourceKind, SourceRow};
-use crate::store::{CountedFrom, CountedMessages, SessionFigures, SessionOutcome};
+use crate::store::{CountedMessages, SessionFigures, SessionOutcome};
 
 /// A run with the fields on which links depend.
 #[derive(Clone)]
@@ -78,7 +79,7 @@ fn session_run(run: &Run) -> SessionRun {
 
 /// Writes the row of a run, without its figures and links.
 fn write(database: &Database, run: &Run) {
-    session(database, &session_run(run), None).unwrap();
+    write_session(database, &session_run(run), None).unwrap();
 }
 
 fn add(database: &Database, run: &Run) {
@@ -235,109 +236,41 @@ fn runs_that_are_left_by_a_run_are_linked_anew_and_so_is_whoever_came_from_them(
 }
 
 #[test]
-fn sums_of_a_run_are_its_own_without_those_of_the_run_that_it_goes_on_from() {
-    let start = || CountedFrom::Start;
-    let session = |input, output| CountedFrom::Session(of_model(input, output));
-    let first = || sums(0.3, 300, 100, 50, start());
-    let nothing = SessionFigures::default;
-    let rows: Vec<(&str, Vec<SessionFigures>, &str)> = vec![
-        // It counts only itself.
-        ("from the start", vec![first(), sums(0.5, 500, 40, 20, start())], "0.5 500 40 20"),
-        // Its sums at the start equal those at the end of the run before it.
-        ("it goes on", vec![first(), sums(0.5, 500, 140, 70, either(100, 50))], "0.2 200 40 20"),
-        ("other input before", vec![first(), sums(0.5, 500, 140, 70, either(99, 50))], "0.5 500 140 70"),
-        ("other output before", vec![first(), sums(0.5, 500, 140, 70, either(100, 51))], "0.5 500 140 70"),
-        // The figures of a run whose sums fell are 0, not negative.
-        ("it counted less", vec![first(), sums(0.1, 100, 40, 20, either(100, 50))], "0.0 0 0 0"),
-        // The sums at the start are 0, as for every first run.
-        (
-            "nothing was used before",
-            vec![sums(0.3, 300, 0, 0, start()), sums(0.5, 500, 140, 70, either(0, 0))],
-            "0.5 500 140 70",
-        ),
-        // The tokens are its own, and the API time continues.
-        ("it reports its part", vec![first(), sums(0.2, 500, 40, 20, session(100, 50))], "0.2 200 40 20"),
-        // An unrecorded run was between them.
-        (
-            "it goes on from elsewhere",
-            vec![first(), sums(0.2, 500, 40, 20, session(120, 60))],
-            "0.2 200 40 20",
-        ),
-        ("its part is all", vec![first(), sums(0.2, 500, 40, 20, session(0, 0))], "0.2 500 40 20"),
-        // A run without figures can't be subtracted; the one before it is.
+fn sums_are_read_as_they_were_written_whatever_the_order_of_the_runs() {
+    let part = CountedFrom::Session(of_model(100, 50));
+    let unknown = || CountedFrom::Either(BTreeMap::new());
+    let rows: [(&str, Vec<SessionFigures>, &str); 4] = [
+        // A run without figures is no base; the one before it is.
         (
             "over a run without",
-            vec![first(), nothing(), sums(0.5, 500, 140, 70, either(100, 50))],
+            vec![SessionFigures::default(), sums(0.5, 500, 140, 70, either(100, 50))],
             "0.2 200 40 20",
         ),
-        // Sums of sums.
         (
             "the third",
-            vec![first(), sums(0.5, 500, 140, 70, either(100, 50)), sums(0.6, 650, 150, 80, either(140, 70))],
+            vec![sums(0.5, 500, 140, 70, either(100, 50)), sums(0.6, 650, 150, 80, either(140, 70))],
             "0.1 150 10 10",
         ),
         (
             "after a part",
-            vec![first(), sums(0.2, 500, 40, 20, session(100, 50)), sums(0.3, 650, 150, 80, either(140, 70))],
+            vec![sums(0.2, 500, 40, 20, part), sums(0.3, 650, 150, 80, either(140, 70))],
             "0.1 150 10 10",
         ),
+        (
+            "only sums",
+            vec![sums(0.5, 500, 170, 70, unknown()), sums(0.6, 650, 250, 80, unknown())],
+            "0.1 150 80 10",
+        ),
     ];
-    let ids = ["a", "b", "c"];
-    for (why, figures, expected) in rows {
-        let runs: Vec<Run> =
-            (10..).zip(ids).zip(figures).map(|((at, id), it)| run(id, "s", at).with(it)).collect();
-        let last = runs.last().unwrap().id;
-        let of_last = |database: &Database| {
-            own(database).rsplit(", ").next().unwrap().strip_prefix(&format!("{last} ")).unwrap().to_owned()
-        };
+    for (why, mut figures, expected) in rows {
+        figures.insert(0, sums(0.3, 300, 100, 50, CountedFrom::Start));
+        let ids = (10..).zip(["a", "b", "c"]);
+        let runs: Vec<Run> = ids.zip(figures).map(|((at, id), it)| run(id, "s", at).with(it)).collect();
+        let of_last = |database: &Database| own(database).rsplit_once("c ").unwrap().1.to_owned();
         assert_eq!(of_last(&all(&runs)), expected, "{why}");
         let reversed: Vec<Run> = runs.into_iter().rev().collect();
         assert_eq!(of_last(&all(&reversed)), expected, "{why}, the last one first");
     }
-}
-
-#[test]
-fn an_agent_that_reports_only_sums_goes_on_if_they_grew_by_about_a_call() {
-    let unknown = || CountedFrom::Either(BTreeMap::new());
-    // The tokens and calls of the run before, those reported after it, and the run's own.
-    for (before, calls, after, expected) in [
-        ((8_000, 20), 0, (16_500, 60), (8_500, 40)),
-        // It counts from 0, and sent the same and a little more.
-        ((8_000, 20), 0, (8_400, 60), (8_400, 60)),
-        ((8_000, 20), 0, (12_000, 60), (4_000, 40)),
-        ((8_000, 20), 0, (11_999, 60), (11_999, 60)),
-        // Three calls of the model for two calls of tools.
-        ((9_000, 20), 2, (10_500, 60), (1_500, 40)),
-        ((9_000, 20), 2, (10_499, 60), (10_499, 60)),
-        ((8_000, 20), 0, (8_000, 60), (8_000, 60)),
-        ((8_000, 20), 0, (7_000, 60), (7_000, 60)),
-        // Output isn't sent again.
-        ((0, 9_000), 0, (1, 9_001), (1, 1)),
-        ((0, 9_000), 0, (0, 18_000), (0, 18_000)),
-    ] {
-        let of = |(input, output): (u64, u64)| SessionFigures {
-            cost_usd: None,
-            api_ms: None,
-            ..sums(0.0, 0, input, output, unknown())
-        };
-        let mut first = of(before);
-        if calls > 0 {
-            first.calls = BTreeMap::from([("Bash".to_owned(), calls)]);
-        }
-        let database = all(&[run("a", "s", 10).with(first), run("b", "s", 20).with(of(after))]);
-        let sql = "SELECT tokens_input || ' ' || tokens_output FROM sessions WHERE id = 'b'";
-        let found = database.text(sql);
-        assert_eq!(found, format!("{} {}", expected.0, expected.1), "{before:?} {calls} {after:?}");
-    }
-}
-
-#[test]
-fn costs_have_no_rests_of_floats() {
-    let database = all(&[
-        run("a", "s", 10).with(sums(0.1, 1, 10, 5, either(0, 0))),
-        run("b", "s", 20).with(sums(0.3, 2, 20, 9, either(10, 5))),
-    ]);
-    assert_eq!(own(&database), "a 0.1 1 10 5, b 0.2 1 10 4");
 }
 
 #[test]
@@ -426,7 +359,7 @@ fn a_row_is_updated_as_a_whole_and_its_figures_stay() {
         recorder: Some(ProcessMark { pid: 7, start: Some(8), boot: Some("x".to_owned()) }),
         ..session_run(&run("a", "s", 20))
     };
-    session(&database, &full, Some(5)).unwrap();
+    write_session(&database, &full, Some(5)).unwrap();
     let expected = r#"s|t|claude|m|Fix|/home|["claude","-p"]|{"job":"7"}|failed|20000000000|30000000000|{"code":3}|7|8|x|5|0.5"#;
     assert_eq!(database.text(shown), expected);
 }
