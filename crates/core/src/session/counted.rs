@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::event::Usage;
 use crate::item::{FactRef, Item};
+use crate::session::Session;
 
 /// The longest name of a tool or a model that is kept, in bytes.
 pub const MAX_NAME: usize = 1024;
@@ -107,6 +108,54 @@ impl CountedRun {
         let more = sent(&self.counted).saturating_sub(sent(&before.counted));
         let of_a_call = sent(&before.own) / before.calls.saturating_add(1);
         more > 0 && more >= of_a_call / 2
+    }
+}
+
+/// The figures of a session up to some point.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SpentSoFar {
+    /// Tokens.
+    pub usage: Usage,
+    /// Turns.
+    pub turns: u64,
+    /// The duration of the turns in milliseconds.
+    pub duration_ms: u64,
+    /// US dollars.
+    pub cost_usd: f64,
+}
+
+impl SpentSoFar {
+    /// Returns the figures so far.
+    pub fn of(session: &Session) -> Self {
+        let totals = session.totals();
+        Self {
+            usage: session.usage(),
+            turns: totals.turns.unwrap_or(0),
+            duration_ms: totals.duration_ms.unwrap_or(0),
+            cost_usd: totals.cost_usd.unwrap_or(0.0),
+        }
+    }
+
+    /// Adds figures.
+    #[must_use]
+    pub fn plus(self, more: Self) -> Self {
+        Self {
+            usage: self.usage.combined(more.usage, u64::saturating_add),
+            turns: self.turns.saturating_add(more.turns),
+            duration_ms: self.duration_ms.saturating_add(more.duration_ms),
+            cost_usd: self.cost_usd + more.cost_usd,
+        }
+    }
+
+    /// Takes off the figures of a part, such as one that another session counts.
+    #[must_use]
+    pub fn less(self, part: Self) -> Self {
+        Self {
+            usage: self.usage.combined(part.usage, u64::saturating_sub),
+            turns: self.turns.saturating_sub(part.turns),
+            duration_ms: self.duration_ms.saturating_sub(part.duration_ms),
+            cost_usd: self.cost_usd - part.cost_usd,
+        }
     }
 }
 
@@ -405,6 +454,8 @@ mod tests {
         for (why, mut runs, expected) in rows {
             for at in 0..runs.len() {
                 let (before, rest) = runs.split_at_mut(at);
+                rest[0].take_off(before.last());
+                // Nothing is taken off twice.
                 rest[0].take_off(before.last());
             }
             assert_eq!(runs.last().unwrap().own, expected, "{why}");

@@ -18,10 +18,11 @@ use streamfmt::unpack::{damage_of, without_compression};
 
 use super::figures::{CountedElsewhere, ReadSession, SessionFigures};
 use super::history::{HistoryStamp, OpenHistory, open_history, real_path};
-use super::record::{SessionRun, SourceKind, SourceRow};
+use super::record::{SessionRecord, SessionRun, SourceKind, SourceRow};
 use super::recorded_elsewhere::{ImportedRun, side_file_id, side_file_of};
+use super::relatives::Seniority;
 use super::runs::changed;
-use super::sql::{KnownRun, MOST_SESSIONS, Seniority, is_database, is_named_as_database, read_only};
+use super::sql::{MOST_SESSIONS, is_database, is_named_as_database, read_only};
 use super::{Store, StoreError, StoreNotice, link};
 use crate::path_text::path_text;
 use crate::run_id::RunId;
@@ -209,11 +210,18 @@ impl Store {
     /// Returns the times in which our own runs continued a session: the items that they added to its history are counted in their rows.
     fn runs_of(&self, id: &str) -> Result<Vec<RangeInclusive<Timestamp>>, StoreError> {
         let mut runs = Vec::new();
-        for KnownRun { id, log, started, ended } in self.database.runs_of(id)? {
-            let log = id.parse().map_or_else(|_| log.clone(), |id| self.paths.log_now(&id, &log));
+        let own = self.database.session(id)?.and_then(|own| own.run.agent_session);
+        let known = own.map_or(Ok(Vec::new()), |session| self.database.sessions_of(&session))?;
+        for SessionRecord { run, source, .. } in
+            known.into_iter().filter(|it| it.source.kind == SourceKind::Run)
+        {
+            let log = match run.id.parse() {
+                Ok(id) => self.paths.log_now(&id, &source.path),
+                Err(_) => source.path,
+            };
             // A run that was killed has no end: use the time of the last write to its log.
             let written = || Timestamp::from_nanosecond(changed(&fs::metadata(log).ok()?).into()).ok();
-            runs.push(started..=ended.or_else(written).unwrap_or(Timestamp::MAX));
+            runs.push(run.started..=run.ended.or_else(written).unwrap_or(Timestamp::MAX));
         }
         Ok(runs)
     }
@@ -222,19 +230,19 @@ impl Store {
     fn add_history(&self, file: &Path, stamp: HistoryStamp, ends: &ReadSession) -> Result<Added, StoreError> {
         let Some(agent) = ends.run.agent.as_deref() else { return Ok(Added::Nothing) };
         self.database.transaction(|| {
-            let known = match &ends.run.agent_session {
-                Some(session) => self.database.newest_of(session, agent)?,
-                None => None,
-            };
+            let session = ends.run.agent_session.as_ref();
+            let known = session.map_or(Ok(Vec::new()), |session| self.database.sessions_of(session))?;
+            let is_of_agent = |run: &SessionRun| run.agent.as_deref().is_none_or(|known| known == agent);
+            let known = known.into_iter().map(|known| known.run).rfind(is_of_agent);
             let is_new = known.is_none();
-            let id = if let Some(id) = known {
-                id
+            let id = if let Some(known) = known {
+                known.id
             } else {
                 let started = ends.first_at.unwrap_or_else(|| stamp.time());
                 let name = ends.run.agent_session.clone().unwrap_or_else(|| path_text(file));
                 let mut id = RunId::of(started, &format!("{agent} {name}"));
                 for count in 2..100 {
-                    if !self.database.has_session(id.as_str())? {
+                    if self.database.session(id.as_str())?.is_none() {
                         break;
                     }
                     id = RunId::of(started, &format!("{agent} {name} {count}"));
@@ -285,7 +293,7 @@ impl Store {
         });
         self.database.transaction(|| {
             if let Some(ReadSession { mut run, figures, first_at, copied_to, .. }) = read {
-                let started = self.database.started(id)?.unwrap_or_default();
+                let started = self.database.session(id)?.map(|known| known.run.started).unwrap_or_default();
                 (run.id, run.started) =
                     (id.to_owned(), first_at.filter(|_| copied_to.is_some()).unwrap_or(started));
                 run.parent_session = run.parent_session.or_else(|| known.origin(copied_to?));

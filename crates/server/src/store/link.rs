@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use streamfmt::core::session::counted::CountedRun;
 
 use super::StoreError;
-use super::record::SessionRun;
+use super::record::{SessionRecord, SessionRun};
 use super::sql::Database;
 
 /// Writes a row, or updates it. If that takes it from an agent's session, the others of that session are linked anew.
@@ -17,7 +17,7 @@ pub(super) fn write_session(
     run: &SessionRun,
     first_message: Option<u64>,
 ) -> Result<(), StoreError> {
-    let before = database.agent_session(&run.id)?;
+    let before = database.session(&run.id)?.and_then(|known| known.run.agent_session);
     database.write_session(run, first_message)?;
     match before.filter(|before| Some(before) != run.agent_session.as_ref()) {
         Some(before) => link(database, &before),
@@ -81,14 +81,21 @@ fn is_before(run: &SessionRun, other: &SessionRun) -> bool {
 /// Returns the runs of an agent's session, in order: those of one boot take the places among the others by the time since the boot, which
 /// doesn't depend on changes of the clock.
 fn runs_of(database: &Database, agent_session: &str) -> Result<Vec<(SessionRun, CountedRun)>, StoreError> {
-    let runs = database.counted_runs(agent_session)?;
-    let boots: Vec<Option<String>> = runs.iter().map(|(run, _)| Some(boot(run)?.0.to_owned())).collect();
-    let mut of_boot: BTreeMap<Option<String>, VecDeque<_>> = BTreeMap::new();
-    for (boot, run) in boots.iter().zip(runs) {
-        of_boot.entry(boot.clone()).or_default().push_back(run);
+    let mut boots = Vec::new();
+    let mut of_boot: BTreeMap<Option<String>, VecDeque<SessionRun>> = BTreeMap::new();
+    for SessionRecord { run, .. } in database.sessions_of(agent_session)? {
+        let boot = boot(&run).map(|(boot, _)| boot.to_owned());
+        boots.push(boot.clone());
+        of_boot.entry(boot).or_default().push_back(run);
     }
     for (_, runs) in of_boot.iter_mut().filter(|(boot, _)| boot.is_some()) {
-        runs.make_contiguous().sort_by_key(|(run, _)| boot(run).and_then(|(_, time)| time));
+        runs.make_contiguous().sort_by_key(|run| boot(run).and_then(|(_, time)| time));
     }
-    Ok(boots.iter().filter_map(|boot| of_boot.get_mut(boot)?.pop_front()).collect())
+    let runs = boots.iter().filter_map(|boot| of_boot.get_mut(boot)?.pop_front());
+    let mut sums = database.sums(agent_session)?;
+    let with_sums = |run: SessionRun| {
+        let sums = sums.remove(&run.id).unwrap_or_default();
+        (run, sums)
+    };
+    Ok(runs.map(with_sums).collect())
 }

@@ -102,7 +102,7 @@ impl Store {
         let id = &run.side.id;
         let own = [self.paths.side_file(id), self.paths.log(id), self.paths.errors(id)];
         if own.iter().all(|path| is_gone(path)) {
-            let is_taken = self.database.has_session(id.as_str())?;
+            let is_taken = self.database.session(id.as_str())?.is_some();
             return Ok(if is_taken { Occupant::Another } else { Occupant::Nobody });
         }
         let Ok(side) = RunSideFile::read(&own[0]) else { return Ok(Occupant::Another) };

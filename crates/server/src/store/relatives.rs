@@ -2,11 +2,38 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use super::sql::{Relative, Seniority};
+use jiff::Timestamp;
+
+use super::record::{SessionRecord, SessionRun, SourceKind};
 use super::{Store, StoreError};
+use crate::run_id::RunId;
 
 /// The most generations before a session that are looked at.
 const MOST_GENERATIONS: usize = 50;
+/// The most sessions of a generation that are looked at.
+const MOST_OF_A_GENERATION: usize = 100;
+
+/// The place of a session among those that begin alike, unless one goes back to another: the first of those with a message counts it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Seniority {
+    /// The figures of runs are reported, not counted from messages.
+    is_history: bool,
+    /// When its file begins. A copy begins as its origin does.
+    begins: String,
+    ended: Timestamp,
+    id: String,
+}
+
+impl Seniority {
+    fn of(SessionRecord { run, source, .. }: &SessionRecord) -> Self {
+        Self {
+            is_history: source.kind == SourceKind::History,
+            begins: RunId::time_of(&run.id).to_owned(),
+            ended: run.ended.unwrap_or(run.started),
+            id: run.id.clone(),
+        }
+    }
+}
 
 /// The messages of sessions of which another one may be a copy, by these sessions.
 pub(super) struct KnownMessages(BTreeMap<Seniority, (Option<String>, HashSet<u64>)>);
@@ -27,61 +54,62 @@ impl KnownMessages {
 impl Store {
     /// Returns the place of a session among its relatives.
     pub(super) fn seniority(&self, id: &str) -> Result<Option<Seniority>, StoreError> {
-        Ok(self.database.relative(id)?.map(|found| found.seniority))
+        Ok(self.database.session(id)?.as_ref().map(Seniority::of))
     }
 
     /// Returns the messages of the sessions of which a session may be a copy.
     pub(super) fn messages_before(&self, id: &str) -> Result<KnownMessages, StoreError> {
         let mut known = KnownMessages(BTreeMap::new());
-        let Some(own) = self.database.relative(id)? else { return Ok(known) };
-        let mut found = self.ancestors(&own)?;
+        let Some(own) = self.database.session(id)? else { return Ok(known) };
+        let mut found = self.ancestors(&own.run)?;
         for other in self.database.alike(id)? {
-            if other.seniority < own.seniority && !self.goes_back_to(&other, &own)? {
+            if Seniority::of(&other) < Seniority::of(&own) && !self.goes_back_to(&other.run, &own.run)? {
                 found.push(other);
             }
         }
         for other in found {
-            let messages = self.database.messages(&other.seniority.id)?;
-            known.0.insert(other.seniority, (other.agent_session, messages.into_iter().collect()));
+            let messages = self.database.messages(&other.run.id)?.into_iter().collect();
+            known.0.insert(Seniority::of(&other), (other.run.agent_session, messages));
         }
         Ok(known)
     }
 
     /// Returns the histories that may be copies of a session.
     pub(super) fn copies(&self, id: &str) -> Result<BTreeSet<(Seniority, String)>, StoreError> {
-        let Some(own) = self.database.relative(id)? else { return Ok(BTreeSet::new()) };
+        let Some(own) = self.database.session(id)? else { return Ok(BTreeSet::new()) };
         let mut found = Vec::new();
         for other in self.database.alike(id)? {
-            if other.seniority > own.seniority && !self.goes_back_to(&own, &other)? {
+            if Seniority::of(&other) > Seniority::of(&own) && !self.goes_back_to(&own.run, &other.run)? {
                 found.push(other);
             }
         }
-        if let Some(session) = &own.agent_session {
+        if let Some(session) = &own.run.agent_session {
             found.extend(self.database.children_of(session)?);
         }
-        let histories = found.into_iter().map(|other| other.seniority).filter(|other| other.is_history);
+        let histories = found.iter().map(Seniority::of).filter(|other| other.is_history);
         Ok(histories.map(|other| (other.clone(), other.id)).collect())
     }
 
     /// Returns the sessions that a session goes back to, as far as they are known.
-    fn ancestors(&self, of: &Relative) -> Result<Vec<Relative>, StoreError> {
+    fn ancestors(&self, of: &SessionRun) -> Result<Vec<SessionRecord>, StoreError> {
         let mut found = Vec::new();
         let mut seen: HashSet<String> = of.agent_session.iter().cloned().collect();
         let mut next = of.parent_session.clone();
         while let Some(session) =
             next.filter(|session| seen.len() <= MOST_GENERATIONS && !seen.contains(session))
         {
-            let parents = self.database.relatives_of(&session)?;
-            next = parents.iter().find_map(|parent| parent.parent_session.clone());
+            let mut parents = self.database.sessions_of(&session)?;
+            parents.truncate(MOST_OF_A_GENERATION);
+            next = parents.iter().find_map(|parent| parent.run.parent_session.clone());
             seen.insert(session);
             found.extend(parents);
         }
         Ok(found)
     }
 
-    fn goes_back_to(&self, one: &Relative, other: &Relative) -> Result<bool, StoreError> {
+    fn goes_back_to(&self, one: &SessionRun, other: &SessionRun) -> Result<bool, StoreError> {
         let ancestors = self.ancestors(one)?;
-        Ok(ancestors.iter().any(|ancestor| ancestor.agent_session == other.agent_session))
+        Ok(ancestors.iter().any(|ancestor| ancestor.run.agent_session == other.agent_session))
     }
 }
 

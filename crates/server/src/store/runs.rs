@@ -10,7 +10,7 @@ use std::time::UNIX_EPOCH;
 
 use super::figures::{ReadSession, title_of};
 use super::history;
-use super::record::{SessionRun, SessionStatus, SourceRow};
+use super::record::{SessionRun, SessionStatus, SourceKind, SourceRow};
 use super::{Store, StoreError, StoreNotice, link};
 use crate::path_text::text_path;
 use crate::run_id::RunId;
@@ -181,7 +181,8 @@ impl Store {
             // Read it again now that nobody else writes: it may have changed.
             let now = RunSideFile::read(&self.paths.side_file(&side.id));
             let side = now.as_ref().unwrap_or(side);
-            if self.database.has_read_log(side.id.as_str())? {
+            let sources = self.database.sources(side.id.as_str())?;
+            if sources.iter().any(|source| source.kind == SourceKind::Run && source.mtime.is_some()) {
                 return Ok(());
             }
             let known = SessionRun { title: title_of_task(side), ..SessionRun::default() };

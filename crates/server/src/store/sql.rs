@@ -8,7 +8,6 @@ mod file;
 #[cfg(unix)]
 mod node_table;
 mod problems;
-mod relatives;
 mod salvage;
 mod schema;
 mod sessions;
@@ -32,10 +31,8 @@ pub(super) use file::{Replaced, lock, moved_aside, replace};
 #[cfg(unix)]
 pub(crate) use node_table::{NodeTable, TableNode};
 pub(super) use problems::problems_at;
-pub(super) use relatives::{Relative, Seniority};
 pub(super) use salvage::Salvage;
 pub(super) use schema::READ_BEFORE;
-pub(super) use sources::KnownRun;
 
 /// How long a statement waits for another process.
 const PATIENCE: Duration = Duration::from_secs(10);

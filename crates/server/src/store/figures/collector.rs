@@ -9,7 +9,7 @@ use streamfmt::core::item::{AnswerClaim, FactRef, Item, Kind, TurnStep};
 use streamfmt::core::observer::Observer;
 use streamfmt::core::pipeline::{Pipeline, Setup};
 use streamfmt::core::session::Session;
-use streamfmt::core::session::counted::{CountedFrom, Counting, MAX_NAME, SumCounter, count_of};
+use streamfmt::core::session::counted::{CountedFrom, Counting, MAX_NAME, SpentSoFar, SumCounter, count_of};
 use streamfmt::core::text::Text;
 use streamfmt::dialect::DIALECTS;
 use streamfmt::formatter::first_sentence;
@@ -165,45 +165,6 @@ impl Observer for FiguresCollector {
             collected.was_asked |= matches!(item.kind, Kind::Prompt | Kind::Reply);
         } else if !collected.is_elsewhere(item, session) {
             collected.take(item);
-        }
-    }
-}
-
-/// The figures of a session up to some point.
-#[derive(Clone, Copy, Debug, Default)]
-struct SpentSoFar {
-    usage: Usage,
-    turns: u64,
-    duration_ms: u64,
-    cost_usd: f64,
-}
-
-impl SpentSoFar {
-    fn of(session: &Session) -> Self {
-        let totals = session.totals();
-        Self {
-            usage: session.usage(),
-            turns: totals.turns.unwrap_or(0),
-            duration_ms: totals.duration_ms.unwrap_or(0),
-            cost_usd: totals.cost_usd.unwrap_or(0.0),
-        }
-    }
-
-    fn plus(self, more: Self) -> Self {
-        Self {
-            usage: self.usage.combined(more.usage, u64::saturating_add),
-            turns: self.turns.saturating_add(more.turns),
-            duration_ms: self.duration_ms.saturating_add(more.duration_ms),
-            cost_usd: self.cost_usd + more.cost_usd,
-        }
-    }
-
-    fn less(self, part: Self) -> Self {
-        Self {
-            usage: self.usage.combined(part.usage, u64::saturating_sub),
-            turns: self.turns.saturating_sub(part.turns),
-            duration_ms: self.duration_ms.saturating_sub(part.duration_ms),
-            cost_usd: self.cost_usd - part.cost_usd,
         }
     }
 }

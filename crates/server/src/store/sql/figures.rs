@@ -8,9 +8,7 @@ use streamfmt::core::session::counted::{CountedFrom, CountedRun, RunSums};
 
 use super::super::StoreError;
 use super::super::figures::{SessionFigures, SessionOutcome};
-use super::super::record::SessionRun;
 use super::Database;
-use super::sessions::COLUMNS;
 
 /// The kinds of tokens.
 const KINDS: [&str; 4] = ["input", "output", "cache_read", "cache_write"];
@@ -30,18 +28,6 @@ fn stored(count: u64) -> i64 {
 fn count(row: &Row<'_>, column: &str) -> rusqlite::Result<Option<u64>> {
     let count: Option<i64> = row.get(column)?;
     Ok(count.map(|count| count.try_into().unwrap_or(0)))
-}
-
-/// Sets the tokens of a model and a kind.
-fn set(usage: &mut BTreeMap<String, Usage>, model: &str, kind: &str, tokens: u64) {
-    let usage = usage.entry(model.to_owned()).or_default();
-    match kind {
-        "input" => usage.input = tokens,
-        "output" => usage.output = tokens,
-        "cache_read" => usage.cache_read = tokens,
-        "cache_write" => usage.cache_write = tokens,
-        _ => {}
-    }
 }
 
 impl Database {
@@ -151,63 +137,65 @@ impl Database {
         self.sum_tokens(id)
     }
 
-    /// Returns the runs of an agent's session by their start, with their sums.
-    pub(crate) fn counted_runs(
-        &self,
-        agent_session: &str,
-    ) -> Result<Vec<(SessionRun, CountedRun)>, StoreError> {
-        let sql = format!(
-            "SELECT {COLUMNS}, s.cost_counted, s.api_counted, \
-             (SELECT coalesce(sum(calls), 0) FROM calls WHERE session = s.id) AS calls \
-             FROM sessions AS s WHERE s.agent_session = ?1 ORDER BY s.started, s.id"
-        );
-        let mut runs: Vec<(SessionRun, CountedRun)> = self.all(&sql, [agent_session], |row| {
+    /// Returns the sums of the runs of an agent's session, by their ids.
+    pub(crate) fn sums(&self, agent_session: &str) -> Result<BTreeMap<String, CountedRun>, StoreError> {
+        let sql = "SELECT id, cost_usd, cost_counted, api_ms, api_counted, \
+                   (SELECT sum(calls) FROM calls WHERE session = id) AS calls, \
+                   EXISTS (SELECT 1 FROM usage WHERE session = id AND counted IS NOT NULL) AS is_open \
+                   FROM sessions WHERE agent_session = ?1";
+        let mut runs: BTreeMap<String, CountedRun> = self.all(sql, [agent_session], |row| {
             let (cost_usd, api_ms) = (row.get("cost_usd")?, count(row, "api_ms")?);
             let cost_counted: Option<f64> = row.get("cost_counted")?;
             let api_counted = count(row, "api_counted")?;
-            let sums = CountedRun {
-                counted: RunSums {
-                    cost_usd: cost_counted.or(cost_usd),
-                    api_ms: api_counted.or(api_ms),
-                    ..RunSums::default()
-                },
-                own: RunSums { cost_usd, api_ms, ..RunSums::default() },
-                calls: count(row, "calls")?.unwrap_or(0),
-                ..CountedRun::default()
+            let own = RunSums { cost_usd, api_ms, ..RunSums::default() };
+            let counted = RunSums {
+                cost_usd: cost_counted.or(cost_usd),
+                api_ms: api_counted.or(api_ms),
+                ..RunSums::default()
             };
-            Ok((self.record(row)?.run, sums))
+            let calls = count(row, "calls")?.unwrap_or(0);
+            let is_open = row.get("is_open")?;
+            let from = if is_open { CountedFrom::Either(BTreeMap::new()) } else { CountedFrom::Start };
+            Ok((row.get("id")?, CountedRun { counted, own, calls, from }))
         })?;
-        for (run, sums) in &mut runs {
-            self.read_usage(&run.id, sums)?;
+        let mut own = self.by_model(agent_session, "tokens")?;
+        let mut counted = self.by_model(agent_session, "coalesce(counted, tokens + coalesce(base, 0))")?;
+        let mut base = self.by_model(agent_session, "base")?;
+        for (id, run) in &mut runs {
+            run.own.usage = own.remove(id).unwrap_or_default();
+            run.counted.usage = counted.remove(id).unwrap_or_default();
+            run.from = match (&run.from, base.remove(id)) {
+                (_, None) => continue,
+                (CountedFrom::Start, Some(base)) => CountedFrom::Session(base),
+                (_, Some(base)) => CountedFrom::Either(base),
+            };
         }
         Ok(runs)
     }
 
-    /// Reads the tokens of a run, and from where they are counted.
-    fn read_usage(&self, id: &str, sums: &mut CountedRun) -> Result<(), StoreError> {
-        let (mut base, mut is_open) = (BTreeMap::new(), false);
-        let sql = "SELECT * FROM usage WHERE session = ?1";
-        let read = |row: &Row<'_>| -> rusqlite::Result<_> {
-            let (model, kind): (String, String) = (row.get("model")?, row.get("kind")?);
-            Ok((model, kind, count(row, "tokens")?, count(row, "counted")?, count(row, "base")?))
+    /// Returns a figure of the table `usage` by run of an agent's session and by model. `figure`: a fixed text.
+    fn by_model(
+        &self,
+        agent_session: &str,
+        figure: &str,
+    ) -> Result<BTreeMap<String, BTreeMap<String, Usage>>, StoreError> {
+        let kinds = KINDS.map(|kind| format!("sum(iif(kind = '{kind}', {figure}, 0)) AS {kind}")).join(", ");
+        let sql = format!(
+            "SELECT session, model, {kinds} FROM usage WHERE session IN (SELECT id FROM sessions WHERE agent_session = ?1) \
+             AND {figure} IS NOT NULL GROUP BY session, model"
+        );
+        let mut found: BTreeMap<String, BTreeMap<String, Usage>> = BTreeMap::new();
+        let read = |row: &Row<'_>| {
+            let [input, output, cache_read, cache_write] = KINDS.map(|kind| count(row, kind));
+            let (input, output) = (input?.unwrap_or(0), output?.unwrap_or(0));
+            let (cache_read, cache_write) = (cache_read?.unwrap_or(0), cache_write?.unwrap_or(0));
+            Ok((row.get("session")?, row.get("model")?, Usage { input, output, cache_read, cache_write }))
         };
-        self.each(sql, [id], read, |(model, kind, tokens, counted, before)| {
-            let own = tokens.unwrap_or(0);
-            let whole = counted.unwrap_or_else(|| own.saturating_add(before.unwrap_or(0)));
-            set(&mut sums.own.usage, &model, &kind, own);
-            set(&mut sums.counted.usage, &model, &kind, whole);
-            if let Some(before) = before {
-                set(&mut base, &model, &kind, before);
-            }
-            is_open |= counted.is_some();
+        self.each(&sql, [agent_session], read, |(run, model, usage): (String, String, Usage)| {
+            found.entry(run).or_default().insert(model, usage);
             true
         })?;
-        sums.from = match (is_open, base.is_empty()) {
-            (true, _) => CountedFrom::Either(base),
-            (false, false) => CountedFrom::Session(base),
-            (false, true) => CountedFrom::Start,
-        };
-        Ok(())
+        Ok(found)
     }
 
     /// Returns the agent's sessions that resume an agent's session.

@@ -1,7 +1,7 @@
-//! The table `sessions`, without figures.
+//! The tables `sessions`, without figures, and `messages`.
 
 use jiff::Timestamp;
-use rusqlite::{Row, params};
+use rusqlite::{Params, Row, params};
 use streamfmt::core::event::Usage;
 
 use super::super::StoreError;
@@ -11,9 +11,12 @@ use super::{Database, is_undecodable, json, nanoseconds, parsed, time};
 use crate::path_text::text_path;
 use crate::side_file::ProcessMark;
 
+/// The most relatives of a session that are looked at.
+const MOST_RELATIVES: usize = 100;
+
 /// The columns of a [`SessionRecord`], from `sessions AS s` and one of its sources. The source's columns are one text, so that it is searched
 /// only once: whether it is gone and whether it is the log of a run (`0` or `1` each), followed by its path.
-pub(super) const COLUMNS: &str = "s.id, s.agent_session, s.resumes, s.agent, s.model, s.title, s.folder, s.command, s.labels, s.status, \
+const COLUMNS: &str = "s.id, s.agent_session, s.resumes, s.agent, s.model, s.title, s.folder, s.command, s.labels, s.status, \
     s.started, s.ended, s.exit, s.pid, s.pid_start, s.boot, s.parent_session, s.num_turns, s.duration_ms, s.cost_usd, s.api_ms, s.tokens_input, \
     s.tokens_output, s.tokens_cache_read, s.tokens_cache_write, (SELECT gone || (kind = 'run') || path FROM sources \
     WHERE session = s.id ORDER BY kind = 'run' DESC, gone, size DESC, path LIMIT 1) AS source";
@@ -78,7 +81,7 @@ fn remnant(row: &Row<'_>) -> rusqlite::Result<SessionRecord> {
 
 impl Database {
     /// Reads a row. One that can't be decoded is cut to its id, and noted.
-    pub(super) fn record(&self, row: &Row<'_>) -> rusqlite::Result<SessionRecord> {
+    fn record(&self, row: &Row<'_>) -> rusqlite::Result<SessionRecord> {
         match record(row) {
             Err(error) if is_undecodable(&error) => {
                 let row = remnant(row)?;
@@ -110,41 +113,47 @@ impl Database {
         back: u32,
         latest: Timestamp,
     ) -> Result<Option<SessionRecord>, StoreError> {
-        let sql = format!(
-            "SELECT {COLUMNS} FROM sessions AS s WHERE s.id = (SELECT id FROM sessions WHERE status <> 'empty' \
-             ORDER BY started > ?2, started DESC, id DESC LIMIT 1 OFFSET ?1)"
-        );
-        self.first(&sql, params![back, nanoseconds(latest)], |row| self.record(row))
+        let last = "s.id = (SELECT id FROM sessions WHERE status <> 'empty' \
+                    ORDER BY started > ?2, started DESC, id DESC LIMIT 1 OFFSET ?1)";
+        Ok(self.sessions(last, params![back, nanoseconds(latest)])?.pop())
     }
 
     /// Returns at most 20 sessions whose id begins with a name: first the one with this id, then the newest.
     pub(crate) fn sessions_named(&self, name: &str) -> Result<Vec<SessionRecord>, StoreError> {
-        let sql = format!(
-            "SELECT {COLUMNS} FROM sessions AS s WHERE substr(s.id, 1, length(?1)) = ?1 ORDER BY s.id <> ?1, s.started DESC, s.id DESC LIMIT 20"
+        let named =
+            "substr(s.id, 1, length(?1)) = ?1 ORDER BY s.id <> ?1, s.started DESC, s.id DESC LIMIT 20";
+        self.sessions(named, [name])
+    }
+
+    /// Returns a session by its id.
+    pub(crate) fn session(&self, id: &str) -> Result<Option<SessionRecord>, StoreError> {
+        Ok(self.sessions("s.id = ?1", [id])?.pop())
+    }
+
+    /// Returns the rows of an agent's session, the oldest first.
+    pub(crate) fn sessions_of(&self, agent_session: &str) -> Result<Vec<SessionRecord>, StoreError> {
+        self.sessions("s.agent_session = ?1 ORDER BY s.started, s.id", [agent_session])
+    }
+
+    /// Returns sessions that resume an agent's session, the oldest first.
+    pub(crate) fn children_of(&self, agent_session: &str) -> Result<Vec<SessionRecord>, StoreError> {
+        let children = format!("s.parent_session = ?1 ORDER BY s.started, s.id LIMIT {MOST_RELATIVES}");
+        self.sessions(&children, [agent_session])
+    }
+
+    /// Returns other sessions that begin with the same message, the oldest first.
+    pub(crate) fn alike(&self, id: &str) -> Result<Vec<SessionRecord>, StoreError> {
+        let alike = format!(
+            "s.first_message = (SELECT first_message FROM sessions WHERE id = ?1) AND s.id <> ?1 \
+             ORDER BY s.started, s.id LIMIT {MOST_RELATIVES}"
         );
-        self.all(&sql, [name], |row| self.record(row))
+        self.sessions(&alike, [id])
     }
 
-    pub(crate) fn has_session(&self, id: &str) -> Result<bool, StoreError> {
-        self.first("SELECT 1 FROM sessions WHERE id = ?1", [id], |_| Ok(())).map(|found| found.is_some())
-    }
-
-    /// Returns when a session started.
-    pub(crate) fn started(&self, id: &str) -> Result<Option<Timestamp>, StoreError> {
-        self.first("SELECT started FROM sessions WHERE id = ?1", [id], |row| row.get("started").map(time))
-    }
-
-    /// Returns the agent's own id of a session.
-    pub(crate) fn agent_session(&self, id: &str) -> Result<Option<String>, StoreError> {
-        let sql = "SELECT agent_session FROM sessions WHERE id = ?1";
-        self.first(sql, [id], |row| row.get("agent_session")).map(Option::flatten)
-    }
-
-    /// Returns the newest row of an agent's session.
-    pub(crate) fn newest_of(&self, agent_session: &str, agent: &str) -> Result<Option<String>, StoreError> {
-        let sql = "SELECT id FROM sessions WHERE agent_session = ?1 AND (agent IS NULL OR agent = ?2) \
-                   ORDER BY started DESC, id DESC LIMIT 1";
-        self.first(sql, [agent_session, agent], |row| row.get("id"))
+    /// Returns sessions. `condition`: a fixed text, with the order.
+    fn sessions(&self, condition: &str, values: impl Params) -> Result<Vec<SessionRecord>, StoreError> {
+        let sql = format!("SELECT {COLUMNS} FROM sessions AS s WHERE {condition}");
+        self.all(&sql, values, |row| self.record(row))
     }
 
     /// Writes a row, or updates it. Figures are left unchanged. `first_message`: the first message that the session counted.
@@ -196,5 +205,18 @@ impl Database {
     pub(crate) fn remove_session(&self, id: &str) -> Result<(), StoreError> {
         self.change("DELETE FROM sessions WHERE id = ?1", [id])?;
         self.change("UPDATE sessions SET resumes = NULL WHERE resumes = ?1", [id]).map(drop)
+    }
+
+    /// Returns the messages of a session, by their hashes.
+    pub(crate) fn messages(&self, id: &str) -> Result<Vec<u64>, StoreError> {
+        let sql = "SELECT hashes FROM messages WHERE session = ?1";
+        let bytes: Vec<u8> = self.first(sql, [id], |row| row.get("hashes"))?.unwrap_or_default();
+        Ok(bytes.as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect())
+    }
+
+    /// Writes the messages of a session.
+    pub(crate) fn write_messages(&self, id: &str, hashes: &[u64]) -> Result<(), StoreError> {
+        let bytes: Vec<u8> = hashes.iter().flat_map(|hash| hash.to_le_bytes()).collect();
+        self.change("REPLACE INTO messages (session, hashes) VALUES (?1, ?2)", (id, bytes)).map(drop)
     }
 }

@@ -3,21 +3,12 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use jiff::Timestamp;
 use rusqlite::{Connection, OpenFlags, Row, params};
 
 use super::super::StoreError;
 use super::super::record::{SourceKind, SourceRow};
-use super::{Database, READ_BEFORE, json, parsed, time};
+use super::{Database, READ_BEFORE, json, parsed};
 use crate::path_text::{path_text, text_path};
-
-/// A run of an agent's session.
-pub(crate) struct KnownRun {
-    pub(crate) id: String,
-    pub(crate) log: PathBuf,
-    pub(crate) started: Timestamp,
-    pub(crate) ended: Option<Timestamp>,
-}
 
 fn source(row: &Row<'_>) -> rusqlite::Result<SourceRow> {
     let errors: Option<String> = row.get("errors")?;
@@ -78,21 +69,6 @@ impl Database {
         self.all(sql, [READ_BEFORE], path)
     }
 
-    /// Returns the runs of the agent's session of a session.
-    pub(crate) fn runs_of(&self, id: &str) -> Result<Vec<KnownRun>, StoreError> {
-        let sql = "SELECT s.id, s.started, s.ended, o.path FROM sessions AS s JOIN sources AS o ON o.session = s.id \
-                   WHERE o.kind = 'run' AND s.agent_session = (SELECT agent_session FROM sessions WHERE id = ?1)";
-        self.all(sql, [id], |row| {
-            let ended: Option<i64> = row.get("ended")?;
-            Ok(KnownRun {
-                id: row.get("id")?,
-                log: path(row)?,
-                started: time(row.get("started")?),
-                ended: ended.map(time),
-            })
-        })
-    }
-
     /// Returns the ids of our runs that have a row, and whether that is complete.
     pub(crate) fn settled(&self) -> Result<BTreeMap<String, bool>, StoreError> {
         let sql = "SELECT s.id, s.status <> 'running' AND (o.mtime IS NOT NULL OR o.gone) AS is_settled FROM sessions AS s \
@@ -103,12 +79,6 @@ impl Database {
     /// Returns the ids of the sessions that we recorded.
     pub(crate) fn recorded(&self) -> Result<HashSet<String>, StoreError> {
         self.all("SELECT session FROM sources WHERE kind = 'run'", [], |row| row.get("session"))
-    }
-
-    /// Whether the log of a run was read for its figures.
-    pub(crate) fn has_read_log(&self, id: &str) -> Result<bool, StoreError> {
-        let sql = "SELECT mtime FROM sources WHERE session = ?1 AND kind = 'run'";
-        Ok(self.first(sql, [id], |row| row.get::<_, Option<i64>>("mtime"))?.flatten().is_some())
     }
 
     /// Returns the offset at which the next run starts in a log, after the run that starts at an offset.
