@@ -63,5 +63,5 @@ pub use run_id::RunId;
 #[cfg(unix)]
 pub use serve::{ServeFailure, ServeOptions, ServeRequest, Server, ask_server};
 pub use session_paths::SessionPaths;
-pub use side_file::{AgentExit, LogGap, ProcessMark, RunSideFile, RunStatus};
+pub use side_file::{AgentExit, LogGap, ProcessMark, RunSideFile, SessionStatus};
 pub use sync::SyncPolicy;

@@ -32,7 +32,7 @@ use crate::passed_input;
 use crate::path_text::path_text;
 use crate::run_id::RunId;
 use crate::session_paths::SessionPaths;
-use crate::side_file::{ProcessMark, RunSideFile, RunStatus};
+use crate::side_file::{ProcessMark, RunSideFile, SessionStatus};
 use crate::signals::SignalLines;
 use crate::sync::SyncPolicy;
 use crate::watchdog::Watchdog;
@@ -110,7 +110,7 @@ pub struct RunEnd {
     /// Whether everything that the agent wrote is in the log, and flushed as requested.
     pub is_log_whole: bool,
     /// How the run ended.
-    pub status: RunStatus,
+    pub status: SessionStatus,
     /// The log, if it is a file that can be read and something was kept in it.
     pub log: Option<PathBuf>,
 }
@@ -213,7 +213,7 @@ impl RunRecorder {
         RunSideFile {
             v: 1,
             id: self.id.clone(),
-            status: RunStatus::Running,
+            status: SessionStatus::Running,
             command: self.command.iter().map(path_text).collect(),
             added: self.added.clone(),
             agent: self.agent.clone(),
@@ -288,7 +288,7 @@ impl Recording {
 impl RunEnd {
     /// The end of a run whose recorder failed.
     fn unknown() -> Self {
-        Self { code: 70, signal: None, is_log_whole: false, status: RunStatus::Failed, log: None }
+        Self { code: 70, signal: None, is_log_whole: false, status: SessionStatus::Failed, log: None }
     }
 }
 

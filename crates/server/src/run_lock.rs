@@ -7,7 +7,7 @@ use std::io;
 use std::path::Path;
 
 use crate::session_paths::SessionPaths;
-use crate::side_file::{RunSideFile, RunStatus};
+use crate::side_file::{RunSideFile, SessionStatus};
 
 #[cfg(unix)]
 use std::path::PathBuf;
@@ -49,7 +49,7 @@ impl SessionPaths {
     /// Whether a run is in progress. A run whose side file has the status `running` while this is false was interrupted: its recorder was
     /// killed, or the machine went down.
     pub fn is_running(&self, run: &RunSideFile) -> bool {
-        run.status == RunStatus::Running
+        run.status == SessionStatus::Running
             && is_locked(&self.lock(&run.id)).unwrap_or_else(|_| run.recorder.is_alive())
     }
 }
@@ -93,7 +93,7 @@ mod tests {
         assert!(!paths.is_running(&run), "nobody holds the lock");
         fs::remove_file(paths.lock(&run.id)).unwrap();
         assert!(paths.is_running(&run), "there is no lock, but its recorder lives");
-        run.status = RunStatus::Done;
+        run.status = SessionStatus::Done;
         assert!(!paths.is_running(&run));
         fs::remove_dir_all(folder).unwrap();
     }

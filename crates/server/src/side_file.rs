@@ -23,7 +23,7 @@ pub struct RunSideFile {
     /// The run's id.
     pub id: RunId,
     /// Its status. A run that is `running` here and not in progress ([`crate::SessionPaths::is_running`]) was interrupted.
-    pub status: RunStatus,
+    pub status: SessionStatus,
     /// The command as executed, including added arguments.
     pub command: Vec<String>,
     /// The added arguments.
@@ -86,18 +86,55 @@ pub struct RunSideFile {
     pub process: Option<ProcessMark>,
 }
 
-/// The status of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// The status of a session. A side file has one of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum RunStatus {
+pub enum SessionStatus {
     /// In progress.
     Running,
+    /// In progress on another machine that uses the same folder.
+    #[serde(rename = "running elsewhere", skip_deserializing)]
+    RunningElsewhere,
     /// The agent reported a result that is not an error, and exited with 0 or was ended for staying after it.
     Done,
-    /// It ended in an error, or without a result.
+    /// Ended in an error, or without a result.
+    #[default]
     Failed,
-    /// It was ended by a signal.
+    /// Ended by a signal, or its recorder was killed.
     Interrupted,
+    /// An imported history in which nobody asked anything.
+    #[serde(skip_deserializing)]
+    Empty,
+}
+
+impl SessionStatus {
+    /// Returns its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::RunningElsewhere => "running elsewhere",
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Interrupted => "interrupted",
+            Self::Empty => "empty",
+        }
+    }
+
+    /// Whether the session is in progress.
+    pub fn is_live(self) -> bool {
+        matches!(self, Self::Running | Self::RunningElsewhere)
+    }
+
+    /// Parses the name of a stored status.
+    pub(crate) fn stored(name: &str) -> Self {
+        match name {
+            "running" => Self::Running,
+            "done" => Self::Done,
+            "interrupted" => Self::Interrupted,
+            "empty" => Self::Empty,
+            _ => Self::Failed,
+        }
+    }
 }
 
 /// How an agent's process ended.
@@ -169,5 +206,25 @@ impl RunSideFile {
         let mut text = serde_json::to_vec(self)?;
         text.push(b'\n');
         Ok(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_side_file_has_the_status_of_a_run_only() {
+        for (name, is_right) in [
+            ("running", true),
+            ("done", true),
+            ("failed", true),
+            ("interrupted", true),
+            ("running elsewhere", false),
+            ("empty", false),
+        ] {
+            let read: Result<SessionStatus, _> = serde_json::from_str(&format!("\"{name}\""));
+            assert_eq!(read.ok().map(SessionStatus::name), is_right.then_some(name));
+        }
     }
 }

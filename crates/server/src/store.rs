@@ -33,6 +33,7 @@ use crate::path_text::text_path;
 use crate::session_paths::SessionPaths;
 use sql::{Database, Replaced, Salvage};
 
+pub use crate::side_file::SessionStatus;
 pub use check::StoreProblem;
 pub use figures::{CountedMessages, FiguresCollector, ReadSession, SessionFigures, SessionOutcome};
 pub use history::{history_exists, open_history, subagents_of};
@@ -40,7 +41,7 @@ pub use import::{ImportCounts, ImportStep};
 pub use query::{FoundSession, SessionFilter};
 #[cfg(unix)]
 pub(crate) use query::{latest_start, status_now};
-pub use record::{SessionDetails, SessionRecord, SessionRun, SessionStatus, SourceKind, SourceRow};
+pub use record::{SessionDetails, SessionRecord, SessionRun, SourceKind, SourceRow};
 pub use remove::{Removal, RemovedSession};
 #[cfg(unix)]
 pub(crate) use sql::{NodeTable, TableNode};

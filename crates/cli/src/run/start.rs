@@ -9,10 +9,9 @@ use std::rc::Rc;
 
 use jiff::Timestamp;
 use streamfmt::Files;
-use streamfmt_server::store::SessionStatus;
 use streamfmt_server::watchdog::Watchdog;
 use streamfmt_server::{
-    RunEnd, RunId, RunRecorder, RunStatus, SessionPaths, StartFailure, SyncPolicy, claim,
+    RunEnd, RunId, RunRecorder, SessionPaths, SessionStatus, StartFailure, SyncPolicy, claim,
 };
 
 use super::command::{AgentCommand, base_name};
@@ -156,12 +155,12 @@ pub(crate) fn run(mut options: RunArgs) -> Result<u8, u8> {
     let end = input.finish();
     row.finish(figures);
     if let Some(notifier) = notifier {
-        notifier.end(SessionStatus::from(end.status).name());
+        notifier.end(end.status.name());
     }
     if has_lost && end.is_log_whole {
         print("the agent could not save all of its session, but the log of this run is whole");
     }
-    if !is_quiet || end.status != RunStatus::Done {
+    if !is_quiet || end.status != SessionStatus::Done {
         print(&format!("session {id}"));
         if let Some(log) = &end.log {
             print(&format!("kept in {}", usable(log)));
@@ -177,7 +176,7 @@ fn exit_code(end: &RunEnd, shown: u8, fails: bool) -> u8 {
         None if end.code != 0 => end.code,
         None if !end.is_log_whole => OUTPUT,
         None if shown != 0 => shown,
-        None if fails && end.status != RunStatus::Done => RUN_FAILED,
+        None if fails && end.status != SessionStatus::Done => RUN_FAILED,
         None => shown,
     }
 }
@@ -207,10 +206,10 @@ mod tests {
 
     #[test]
     fn a_run_ends_with_the_first_of_signal_agent_log_display_and_failure() {
-        const DONE: RunStatus = RunStatus::Done;
-        const FAILED: RunStatus = RunStatus::Failed;
-        const STOPPED: RunStatus = RunStatus::Interrupted;
-        // The signal to this program, the agent's code, whether its log is complete, the display's code, `--fail`, and the run's status.
+        const DONE: SessionStatus = SessionStatus::Done;
+        const FAILED: SessionStatus = SessionStatus::Failed;
+        const STOPPED: SessionStatus = SessionStatus::Interrupted;
+        // The signal to this program, the agent's code, whether its log is whole, the display's code, `--fail`, and the run's status.
         let rows = [
             (None, 0, true, 0, false, DONE, 0),
             (None, 0, true, 0, true, DONE, 0),

@@ -4,7 +4,7 @@ use std::thread;
 use super::*;
 use crate::feed::{Channel, feed};
 use crate::findings::StreamEnd;
-use crate::side_file::RunStatus;
+use crate::side_file::SessionStatus;
 
 const STREAM: &str = r#"{"type":"system","subtype":"init","session_id":"s-1","model":"m","cwd":"/","tools":[]}
 {"type":"result","subtype":"success","is_error":false,"num_turns":1,"result":"Done.","session_id":"s-1"}
@@ -261,9 +261,9 @@ fn a_side_file_is_written_though_its_lock_or_its_room_can_t_be_had() {
     side.change(|side| side.log_start = 7);
     side.write().unwrap();
     fs::remove_file(&end).unwrap();
-    side.change(|side| (side.ended, side.status) = (Some(side.started), RunStatus::Done));
+    side.change(|side| (side.ended, side.status) = (Some(side.started), SessionStatus::Done));
     side.write().unwrap();
-    assert_eq!(RunSideFile::read(&paths.side_file(&id)).unwrap().status, RunStatus::Done);
+    assert_eq!(RunSideFile::read(&paths.side_file(&id)).unwrap().status, SessionStatus::Done);
     side.release();
     assert_eq!(fs::read_to_string(paths.lock(&id)).unwrap(), "other", "it isn't ours");
     assert!(!end.exists() && !draft.exists());
@@ -292,15 +292,15 @@ fn a_side_file_never_goes_back_and_stays_as_it_is_once_the_run_is_over() {
                     side.write().unwrap();
                 }
             });
-            side.change(|side| side.status = RunStatus::Done);
+            side.change(|side| side.status = SessionStatus::Done);
             side.write().unwrap();
-            assert_eq!(status(), RunStatus::Done);
+            assert_eq!(status(), SessionStatus::Done);
             side.release();
             keeper.join().unwrap();
         });
-        assert_eq!(status(), RunStatus::Done);
+        assert_eq!(status(), SessionStatus::Done);
         let was = std::fs::read(&path).unwrap();
-        side.change(|side| side.status = RunStatus::Running);
+        side.change(|side| side.status = SessionStatus::Running);
         side.write().unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), was);
         assert!(!paths.lock(&id).exists());

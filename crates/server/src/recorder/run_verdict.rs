@@ -4,7 +4,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
 use crate::findings::{StreamEnd, StreamVerdict};
-use crate::side_file::{AgentExit, RunStatus};
+use crate::side_file::{AgentExit, SessionStatus};
 
 /// The facts about a run at its end.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +24,7 @@ pub(super) struct RunEndFacts {
 /// How a run has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RunVerdict {
-    pub(super) status: RunStatus,
+    pub(super) status: SessionStatus,
     /// The exit code of the run: 0 if it is done, otherwise the agent's.
     pub(super) code: u8,
     /// Whether the lack of a result has to be reported: the stream that is shown doesn't show it.
@@ -36,16 +36,16 @@ impl RunEndFacts {
         let is_agent = self.stream.is_known || self.is_known_agent;
         let has_done_well = !is_agent || self.stream.end == StreamEnd::Done;
         let status = match self.exit {
-            _ if self.is_interrupted => RunStatus::Interrupted,
-            _ if self.is_stopped && has_done_well => RunStatus::Done,
-            AgentExit::Signal(_) if !self.is_stopped => RunStatus::Interrupted,
-            AgentExit::Code(0) if has_done_well => RunStatus::Done,
-            _ if self.stream.end == StreamEnd::Interrupted => RunStatus::Interrupted,
-            _ => RunStatus::Failed,
+            _ if self.is_interrupted => SessionStatus::Interrupted,
+            _ if self.is_stopped && has_done_well => SessionStatus::Done,
+            AgentExit::Signal(_) if !self.is_stopped => SessionStatus::Interrupted,
+            AgentExit::Code(0) if has_done_well => SessionStatus::Done,
+            _ if self.stream.end == StreamEnd::Interrupted => SessionStatus::Interrupted,
+            _ => SessionStatus::Failed,
         };
-        let code = if status == RunStatus::Done { 0 } else { code_of(self.exit) };
+        let code = if status == SessionStatus::Done { 0 } else { code_of(self.exit) };
         // For a known stream, the display shows the same at its place.
-        let lacks_result = status == RunStatus::Failed && is_agent && !self.stream.is_known;
+        let lacks_result = status == SessionStatus::Failed && is_agent && !self.stream.is_known;
         RunVerdict { status, code, lacks_result }
     }
 }
@@ -137,9 +137,9 @@ mod tests {
     }
     use EndedBy::{Itself, Us, User};
 
-    const DONE: RunStatus = RunStatus::Done;
-    const FAILED: RunStatus = RunStatus::Failed;
-    const INTERRUPTED: RunStatus = RunStatus::Interrupted;
+    const DONE: SessionStatus = SessionStatus::Done;
+    const FAILED: SessionStatus = SessionStatus::Failed;
+    const INTERRUPTED: SessionStatus = SessionStatus::Interrupted;
 
     #[test]
     fn a_known_agent_has_done_well_if_its_last_result_and_its_exit_are_good() {
@@ -231,8 +231,8 @@ mod tests {
         );
     }
 
-    /// Checks rows of a stream, an exit and the cause of the end, then the status and the code of the run.
-    fn check(is_known_agent: bool, rows: &[(&str, i32, EndedBy, RunStatus, u8)], lacks_result: bool) {
+    /// Checks rows of a stream, an exit and who ended the run, then the status and the code of the run.
+    fn check(is_known_agent: bool, rows: &[(&str, i32, EndedBy, SessionStatus, u8)], lacks_result: bool) {
         let engine = Engine::builder().no_project(true).build().unwrap();
         for row in rows {
             let (name, raw, by, status, code) = *row;

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use crate::run_id::RunId;
 use crate::session_paths::SessionPaths;
-use crate::side_file::{RunSideFile, RunStatus};
+use crate::side_file::RunSideFile;
 use crate::store::{
     FoundSession, SessionFilter, SessionRecord, SessionRun, SessionStatus, SourceKind, SourceRow, Store,
     StoreError, StoreNotice, history_exists, latest_start, status_now,
@@ -269,7 +269,7 @@ impl KnownSessions {
         }
         let written = (about.modified().ok(), about.len());
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_over = |known: &&ReadSideFile| known.side_file.status != RunStatus::Running;
+        let is_over = |known: &&ReadSideFile| known.side_file.status != SessionStatus::Running;
         if let Some(known) = read.get(id).filter(|known| known.written == written).filter(is_over) {
             return Some(Arc::clone(&known.side_file));
         }

@@ -29,7 +29,8 @@ pub use copies::CountedMessages;
 
 use super::Store;
 use super::history::{OpenHistory, subagents_of};
-use super::record::{SessionRun, SessionStatus};
+use super::record::SessionRun;
+use crate::side_file::SessionStatus;
 
 /// The number of bytes read at once.
 const CHUNK: usize = 64 * 1024;

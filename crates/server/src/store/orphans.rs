@@ -6,10 +6,11 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use super::record::{SessionRecord, SessionRun, SessionStatus, SourceRow};
+use super::record::{SessionRecord, SessionRun, SourceRow};
 use super::{Store, StoreError, sql};
 use crate::run_id::RunId;
 use crate::run_lock::is_locked;
+use crate::side_file::SessionStatus;
 
 /// The endings of the files of a run, except its side file.
 const ENDINGS: [&str; 5] = [".ndjson", ".stderr", ".lock", ".json.tmp", ".json.end"];

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::record::{SessionDetails, SessionRecord, SessionRun, SessionStatus, SourceKind, SourceRow};
+use super::record::{SessionDetails, SessionRecord, SessionRun, SourceKind, SourceRow};
 use super::sql::Database;
 use super::{DATABASE, Store, StoreError};
 use crate::path_text::text_path;
 use crate::run_id::RunId;
 use crate::session_paths::SessionPaths;
-use crate::side_file::{ProcessMark, RunSideFile, RunStatus};
+use crate::side_file::{ProcessMark, RunSideFile, SessionStatus};
 
 /// How far in the future a session may start and still count as new: clocks differ between machines.
 const SKEW: SignedDuration = SignedDuration::from_mins(1);
@@ -170,8 +170,8 @@ impl Store {
 
 /// Returns the current status of a run from its side file and lock, without the database.
 pub(crate) fn status_now(paths: &SessionPaths, side: &RunSideFile) -> SessionStatus {
-    if side.status != RunStatus::Running {
-        return side.status.into();
+    if side.status != SessionStatus::Running {
+        return side.status;
     }
     if paths.is_running(side) {
         return SessionStatus::Running;
@@ -186,7 +186,7 @@ pub(crate) fn status_now(paths: &SessionPaths, side: &RunSideFile) -> SessionSta
     }
     // It may have ended between both checks.
     match RunSideFile::read(&paths.side_file(&side.id)) {
-        Ok(now) if now.status != RunStatus::Running => now.status.into(),
+        Ok(now) if now.status != SessionStatus::Running => now.status,
         _ => SessionStatus::Interrupted,
     }
 }

@@ -9,7 +9,7 @@ use streamfmt::core::item::Waiting;
 
 use super::figures::SessionFigures;
 use crate::path_text::{self, path_text};
-use crate::side_file::{AgentExit, LogGap, ProcessMark, RunSideFile, RunStatus};
+use crate::side_file::{AgentExit, LogGap, ProcessMark, RunSideFile, SessionStatus};
 
 /// A session. In JSON, its parts are one object, and unknown fields are left out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -125,67 +125,6 @@ pub struct SessionDetails {
     /// Calls by tool.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub calls: BTreeMap<String, u64>,
-}
-
-/// The status of a session at the time of reading.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum SessionStatus {
-    /// In progress.
-    Running,
-    /// In progress on another machine that uses the same folder.
-    #[serde(rename = "running elsewhere")]
-    RunningElsewhere,
-    /// Ended successfully.
-    Done,
-    /// Ended in an error, or without a result.
-    #[default]
-    Failed,
-    /// Ended by a signal, or its recorder was killed.
-    Interrupted,
-    /// An imported history in which nobody asked anything.
-    Empty,
-}
-
-impl SessionStatus {
-    /// Returns its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::RunningElsewhere => "running elsewhere",
-            Self::Done => "done",
-            Self::Failed => "failed",
-            Self::Interrupted => "interrupted",
-            Self::Empty => "empty",
-        }
-    }
-
-    /// Whether the session is in progress.
-    pub fn is_live(self) -> bool {
-        matches!(self, Self::Running | Self::RunningElsewhere)
-    }
-
-    /// Parses the name of a stored status.
-    pub(super) fn stored(name: &str) -> Self {
-        match name {
-            "running" => Self::Running,
-            "done" => Self::Done,
-            "interrupted" => Self::Interrupted,
-            "empty" => Self::Empty,
-            _ => Self::Failed,
-        }
-    }
-}
-
-impl From<RunStatus> for SessionStatus {
-    fn from(status: RunStatus) -> Self {
-        match status {
-            RunStatus::Running => Self::Running,
-            RunStatus::Done => Self::Done,
-            RunStatus::Failed => Self::Failed,
-            RunStatus::Interrupted => Self::Interrupted,
-        }
-    }
 }
 
 /// The kind of a file that a session is read from.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use super::runs::is_gone;
 use super::{Store, StoreError, sql};
 use crate::run_id::RunId;
-use crate::side_file::{ProcessMark, RunSideFile, RunStatus};
+use crate::side_file::{ProcessMark, RunSideFile, SessionStatus};
 
 /// The largest side file, in bytes.
 const LARGEST: u64 = 1 << 20;
@@ -179,7 +179,7 @@ impl ForeignRun {
 
 /// Returns the side file of a run without what is true on its machine only. Without its recorder, a run can't be in progress.
 fn portable(side: RunSideFile) -> RunSideFile {
-    let status = if side.status == RunStatus::Running { RunStatus::Interrupted } else { side.status };
+    let status = if side.status == SessionStatus::Running { SessionStatus::Interrupted } else { side.status };
     let recorder = ProcessMark { pid: 0, start: None, boot: None };
     RunSideFile {
         status,

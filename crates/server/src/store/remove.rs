@@ -6,10 +6,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::record::{SessionStatus, SourceKind};
+use super::record::SourceKind;
 use super::runs::is_gone;
 use super::{Store, StoreError, sql};
 use crate::run_id::RunId;
+use crate::side_file::SessionStatus;
 
 /// How long to wait for readers before the last copies of removed data are overwritten.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -10,12 +10,12 @@ use std::time::UNIX_EPOCH;
 
 use super::figures::{ReadSession, title_of};
 use super::history;
-use super::record::{SessionRun, SessionStatus, SourceKind, SourceRow};
+use super::record::{SessionRun, SourceKind, SourceRow};
 use super::{Store, StoreError, StoreNotice, link};
 use crate::path_text::text_path;
 use crate::run_id::RunId;
 use crate::session_paths::SessionPaths;
-use crate::side_file::{RunSideFile, RunStatus};
+use crate::side_file::{RunSideFile, SessionStatus};
 
 /// The most logs that are read at a time, if there are as many processors.
 const MOST_READERS: usize = 4;
@@ -186,7 +186,7 @@ impl Store {
                 return Ok(());
             }
             let known = SessionRun { title: title_of_task(side), ..SessionRun::default() };
-            link::write_session(&self.database, &SessionRun::of(side, side.status.into(), known), None)?;
+            link::write_session(&self.database, &SessionRun::of(side, side.status, known), None)?;
             let source = SourceRow { gone: is_gone(&side.log), ..SourceRow::of(side) };
             self.database.write_source(side.id.as_str(), &source)?;
             side.agent_session.iter().try_for_each(|session| link::link(&self.database, session))
@@ -199,7 +199,7 @@ impl Store {
         if status.is_live() {
             return Ok(None);
         }
-        if side.status == RunStatus::Running {
+        if side.status == SessionStatus::Running {
             // Its recorder was killed, and left them.
             for draft in self.paths.drafts(&side.id) {
                 let _ = fs::remove_file(draft);

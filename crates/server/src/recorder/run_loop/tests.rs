@@ -27,7 +27,7 @@ use crate::recorder::RunRecorder;
 use crate::recorder::run_state::RunState;
 use crate::run_id::RunId;
 use crate::session_paths::SessionPaths;
-use crate::side_file::{LogGap, RunStatus};
+use crate::side_file::{LogGap, SessionStatus};
 use crate::signals::SignalLines;
 use crate::sync::SyncPolicy;
 
@@ -345,7 +345,7 @@ fn pieces_cut_anywhere_are_in_the_log_before_they_are_shown() {
     assert_eq!((of("output"), of("errors")), (whole.into(), "caf\u{e9}\n".into()));
     let order: Vec<&str> = ends.shown.iter().map(|(from, _)| *from).collect();
     assert_eq!(order[..3], ["output", "errors", "output"], "in the order in which they came");
-    assert!(end.is_log_whole && end.status == RunStatus::Done);
+    assert!(end.is_log_whole && end.status == SessionStatus::Done);
     assert_eq!(asked, [Asked::Dismiss(50)]);
 }
 
@@ -529,7 +529,7 @@ fn signals_are_passed_on_and_an_agent_that_ignores_them_is_killed() {
         Asked::EndBy(Signal::TERM),
     ];
     assert_eq!(asked, expected);
-    assert_eq!((end.signal, end.status), (Some(15), RunStatus::Interrupted));
+    assert_eq!((end.signal, end.status), (Some(15), SessionStatus::Interrupted));
     assert_eq!(ends.log(), "still here\n");
 }
 
@@ -584,7 +584,7 @@ fn an_agent_that_the_keeper_wants_ended_is_ended_and_its_good_result_counts() {
     assert_eq!(scripted.listen(), (RunOver::Heard, 30_010));
     let (end, asked, ends) = scripted.finish();
     assert_eq!(asked, [Asked::Send(30_000, Signal::TERM), Asked::Dismiss(30_010)]);
-    assert_eq!((end.code, end.status), (0, RunStatus::Done));
+    assert_eq!((end.code, end.status), (0, SessionStatus::Done));
     assert_eq!(ends.shown().last().unwrap().1, "Lingering { is_ended: true }");
 }
 
@@ -705,7 +705,7 @@ fn an_agent_that_stays_after_its_result_is_reported_and_goes_on() {
     );
     assert_eq!(scripted.listen(), (RunOver::Heard, 40_000));
     let (end, asked, ends) = scripted.finish();
-    assert_eq!((end.status, asked), (RunStatus::Done, vec![Asked::Dismiss(40_000)]));
+    assert_eq!((end.status, asked), (SessionStatus::Done, vec![Asked::Dismiss(40_000)]));
     assert_eq!(ends.notices(), ["Lingering { is_ended: false }"]);
 }
 
@@ -781,7 +781,7 @@ fn a_log_that_could_not_be_flushed_is_not_whole_though_nothing_is_missing() {
         *if is_output { &mut scripted.run.output.log } else { &mut scripted.run.errors.log } = Some(log);
         scripted.listen();
         let (end, _, ends) = scripted.finish();
-        assert_eq!((end.is_log_whole, end.status), (is_flushed, RunStatus::Done), "{is_output}");
+        assert_eq!((end.is_log_whole, end.status), (is_flushed, SessionStatus::Done), "{is_output}");
         let reported = ends.notices().iter().filter(|it| it.starts_with("Unsynced")).count();
         assert_eq!(reported, usize::from(!is_flushed), "{is_output}: {:?}", ends.notices());
     }

@@ -14,9 +14,10 @@ use streamfmt::core::text::Text;
 use streamfmt::dialect::DIALECTS;
 use streamfmt::formatter::first_sentence;
 
-use super::super::record::{SessionRun, SessionStatus};
+use super::super::record::SessionRun;
 use super::copies::{CountedElsewhere, MessageCollector};
 use super::{ReadSession, SessionFigures, SessionOutcome};
+use crate::side_file::SessionStatus;
 
 /// The longest title, in characters.
 const MAX_TITLE: usize = 200;

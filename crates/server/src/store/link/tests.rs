@@ -7,8 +7,8 @@ use streamfmt::core::event::Usage;
 use streamfmt::core::session::counted::CountedFrom;
 
 use super::*;
-use crate::side_file::{AgentExit, LogGap, ProcessMark};
-use crate::store::record::{SessionStatus, SourceKind, SourceRow};
+use crate::side_file::{AgentExit, LogGap, ProcessMark, SessionStatus};
+use crate::store::record::{SourceKind, SourceRow};
 use crate::store::{CountedMessages, SessionFigures, SessionOutcome};
 
 /// A run with the fields on which links depend.

@@ -6,10 +6,10 @@ use streamfmt::core::event::Usage;
 
 use super::super::StoreError;
 use super::super::figures::SessionFigures;
-use super::super::record::{SessionRecord, SessionRun, SessionStatus, SourceKind, SourceRow};
+use super::super::record::{SessionRecord, SessionRun, SourceKind, SourceRow};
 use super::{Database, is_undecodable, json, nanoseconds, parsed, time};
 use crate::path_text::text_path;
-use crate::side_file::ProcessMark;
+use crate::side_file::{ProcessMark, SessionStatus};
 
 /// The most relatives of a session that are looked at.
 const MOST_RELATIVES: usize = 100;
