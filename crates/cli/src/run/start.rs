@@ -209,7 +209,7 @@ mod tests {
         const DONE: SessionStatus = SessionStatus::Done;
         const FAILED: SessionStatus = SessionStatus::Failed;
         const STOPPED: SessionStatus = SessionStatus::Interrupted;
-        // The signal to this program, the agent's code, whether its log is whole, the display's code, `--fail`, and the run's status.
+        // The signal to this program, the agent's code, whether its log is complete, the display's code, `--fail`, and the run's status.
         let rows = [
             (None, 0, true, 0, false, DONE, 0),
             (None, 0, true, 0, true, DONE, 0),

@@ -231,7 +231,7 @@ mod tests {
         );
     }
 
-    /// Checks rows of a stream, an exit and who ended the run, then the status and the code of the run.
+    /// Checks rows of a stream, an exit and the cause of the end, then the status and the code of the run.
     fn check(is_known_agent: bool, rows: &[(&str, i32, EndedBy, SessionStatus, u8)], lacks_result: bool) {
         let engine = Engine::builder().no_project(true).build().unwrap();
         for row in rows {
