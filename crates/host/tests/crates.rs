@@ -185,9 +185,9 @@ fn modules_at_the_top_of_a_crate_use_each_other_one_way() {
 fn each_part_of_lua_uses_only_those_below_it() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lua");
     for (at, part) in PARTS_OF_LUA.iter().enumerate() {
-        let mut files = Vec::new();
+        let mut files = vec![root.join(part).with_extension("rs")];
         sources(&root.join(part), &mut files);
-        assert!(!files.is_empty(), "{part} is not found");
+        assert!(files.len() > 1, "{part} is not found");
         for file in files {
             let source = fs::read_to_string(&file).unwrap();
             for path in source.split("crate::lua::").skip(1) {

@@ -58,10 +58,7 @@ pub(crate) enum FieldValue<F> {
     #[cfg_attr(not(feature = "lua"), expect(dead_code, reason = "only scripts have functions"))]
     Function(F),
     /// A native plugin, called for each item.
-    #[cfg_attr(
-        not(feature = "lua"),
-        expect(dead_code, reason = "without scripts, they have a chain of their own")
-    )]
+    #[cfg_attr(not(feature = "lua"), expect(dead_code, reason = "they have their own chain"))]
     Native,
 }
 

@@ -120,12 +120,10 @@ fn state_of(value: Value) -> mlua::Result<Option<Value>> {
         Value::Table(_) | Value::String(_) | Value::Integer(_) | Value::Number(_) | Value::Boolean(_) => {
             Ok(Some(value))
         }
-        other => {
-            let other = a_type(&other);
-            Err(CallError::misuse(format!(
-                "expected the state, which is a table, text or number, not {other}"
-            )))
-        }
+        other => Err(CallError::misuse(format!(
+            "expected the state, which is a table, text or number, not {}",
+            a_type(&other)
+        ))),
     }
 }
 

@@ -285,10 +285,7 @@ impl Scripts {
             Value::Nil => Ok(Verdict::Pass),
             Value::Boolean(false) => Ok(Verdict::Hide),
             value => {
-                #[expect(
-                    clippy::redundant_closure_for_method_calls,
-                    reason = "the method alone has one lifetime"
-                )]
+                #[expect(clippy::redundant_closure_for_method_calls, reason = "it has one lifetime")]
                 let label = || self.with_fields(request, all, |fields| fields.label());
                 let reader = AnswerReader::new(plugin.lua(), request.session.facts(), &label);
                 let view = read(&reader, value);
@@ -468,9 +465,9 @@ fn visible(request: FormatRequest<'_>, view: View, answer: &Value) -> Result<Opt
         return Ok(Some(view));
     }
     if view.is_blank() && !request.item.is_blank() {
+        let what = blank_name(answer);
         return Err(format!(
-            "{} shows nothing: return false to hide the item, or nil to leave it to the layer below",
-            blank_name(answer)
+            "{what} shows nothing: return false to hide the item, or nil to leave it to the layer below"
         ));
     }
     Ok((!view.is_empty()).then_some(view))

@@ -52,7 +52,7 @@ pub(crate) const MEMORY: usize = 32 << 20;
 /// Most parts that a text can be split into.
 const MOST_PARTS: usize = 1_000_000;
 
-static PRELUDE: LazyLock<Vec<u8>> = LazyLock::new(|| compiled(include_str!("prelude.luau")));
+static PRELUDE: LazyLock<Vec<u8>> = LazyLock::new(|| compiled(include_str!("vm/prelude.luau")));
 
 /// Compiles Luau source of our own, once for all VMs. If that fails, so does [`load_compiled`].
 pub(crate) fn compiled(source: &str) -> Vec<u8> {
