@@ -24,6 +24,17 @@ fn stored(count: u64) -> i64 {
     count.min(1 << 52).cast_signed()
 }
 
+/// Reads the tokens of each kind. `None` if none are known.
+pub(super) fn tokens(row: &Row<'_>) -> rusqlite::Result<Option<Usage>> {
+    let mut tokens = [None; 4];
+    for (tokens, kind) in tokens.iter_mut().zip(KINDS) {
+        *tokens = row.get(&*format!("tokens_{kind}"))?;
+    }
+    let is_known = tokens.iter().any(Option::is_some);
+    let [input, output, cache_read, cache_write] = tokens.map(Option::unwrap_or_default);
+    Ok(is_known.then_some(Usage { input, output, cache_read, cache_write }))
+}
+
 /// Reads a count. One that is damaged counts as 0.
 fn count(row: &Row<'_>, column: &str) -> rusqlite::Result<Option<u64>> {
     let count: Option<i64> = row.get(column)?;
@@ -179,18 +190,16 @@ impl Database {
         agent_session: &str,
         figure: &str,
     ) -> Result<BTreeMap<String, BTreeMap<String, Usage>>, StoreError> {
-        let kinds = KINDS.map(|kind| format!("sum(iif(kind = '{kind}', {figure}, 0)) AS {kind}")).join(", ");
+        let kinds = KINDS
+            .map(|kind| format!("max(sum(iif(kind = '{kind}', {figure}, 0)), 0) AS tokens_{kind}"))
+            .join(", ");
         let sql = format!(
             "SELECT session, model, {kinds} FROM usage WHERE session IN (SELECT id FROM sessions WHERE agent_session = ?1) \
              AND {figure} IS NOT NULL GROUP BY session, model"
         );
         let mut found: BTreeMap<String, BTreeMap<String, Usage>> = BTreeMap::new();
-        let read = |row: &Row<'_>| {
-            let [input, output, cache_read, cache_write] = KINDS.map(|kind| count(row, kind));
-            let (input, output) = (input?.unwrap_or(0), output?.unwrap_or(0));
-            let (cache_read, cache_write) = (cache_read?.unwrap_or(0), cache_write?.unwrap_or(0));
-            Ok((row.get("session")?, row.get("model")?, Usage { input, output, cache_read, cache_write }))
-        };
+        let read =
+            |row: &Row<'_>| Ok((row.get("session")?, row.get("model")?, tokens(row)?.unwrap_or_default()));
         self.each(&sql, [agent_session], read, |(run, model, usage): (String, String, Usage)| {
             found.entry(run).or_default().insert(model, usage);
             true

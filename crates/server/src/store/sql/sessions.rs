@@ -2,11 +2,11 @@
 
 use jiff::Timestamp;
 use rusqlite::{Params, Row, params};
-use streamfmt::core::event::Usage;
 
 use super::super::StoreError;
 use super::super::figures::SessionFigures;
 use super::super::record::{SessionRecord, SessionRun, SourceKind, SourceRow};
+use super::figures::tokens;
 use super::{Database, is_undecodable, json, nanoseconds, parsed, time};
 use crate::path_text::text_path;
 use crate::side_file::{ProcessMark, SessionStatus};
@@ -45,19 +45,12 @@ fn record(row: &Row<'_>) -> rusqlite::Result<SessionRecord> {
             time(row.get("started")?),
         )
     };
-    let kinds = ["tokens_input", "tokens_output", "tokens_cache_read", "tokens_cache_write"];
-    let mut tokens = [None; 4];
-    for (tokens, kind) in tokens.iter_mut().zip(kinds) {
-        *tokens = row.get(kind)?;
-    }
-    let has_tokens = tokens.iter().any(Option::is_some);
-    let [input, output, cache_read, cache_write] = tokens.map(Option::unwrap_or_default);
     let figures = SessionFigures {
         num_turns: row.get("num_turns")?,
         cost_usd: row.get("cost_usd")?,
         duration_ms: row.get("duration_ms")?,
         api_ms: row.get("api_ms")?,
-        tokens: has_tokens.then_some(Usage { input, output, cache_read, cache_write }),
+        tokens: tokens(row)?,
         ..SessionFigures::default()
     };
     let source: String = row.get::<_, Option<String>>("source")?.unwrap_or_else(|| "10".to_owned());
