@@ -170,6 +170,19 @@ fn without_default_features_nothing_loads_code() {
 }
 
 #[test]
+fn only_the_modules_of_queries_name_the_crate_of_the_database() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../server/src");
+    let mut files = Vec::new();
+    sources(&root, &mut files);
+    files.retain(|file| fs::read_to_string(file).unwrap().contains("rusqlite"));
+    let queries = root.join("store/sql");
+    let is_inside = |file: &&PathBuf| file.starts_with(&queries) || **file == queries.with_extension("rs");
+    assert!(files.iter().filter(is_inside).count() > 5, "they are found: {files:?}");
+    let others: Vec<_> = files.iter().filter(|file| !is_inside(file)).collect();
+    assert!(others.is_empty(), "{others:?}");
+}
+
+#[test]
 fn modules_at_the_top_of_a_crate_use_each_other_one_way() {
     for name in WITHOUT_CIRCLES {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name).join("src");
