@@ -69,6 +69,8 @@ pub struct Html {
     options: PageOptions,
     /// Whether headings of a model's text keep their levels, instead of those below the page's.
     keeps_levels: bool,
+    /// Whether calls that wait for a person are unfolded.
+    opens_waiting: bool,
     buffer: String,
     is_begun: bool,
     /// Whether the activity has ended.
@@ -204,6 +206,7 @@ impl Html {
         };
         let is_open = matches!(entry.kind, Kind::Plan | Kind::Outcome | Kind::Record)
             || view.is_heading()
+            || self.opens_waiting && entry.waiting.is_some()
             || is_failed();
         out.raw(row::begin(is_folded, is_open));
         Self::summary(node, if is_folded { block::label } else { block::line }, out);

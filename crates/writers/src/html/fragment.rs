@@ -33,6 +33,10 @@ pub struct HtmlFragments {
     /// The heading of the first session.
     session: Option<Box<Entry>>,
     answer: Option<Answer>,
+    /// The number of turns that have ended.
+    turns: usize,
+    /// The title of a failed notice that nothing followed.
+    last_failure: Option<Line>,
 }
 
 /// A row of the activity.
@@ -59,7 +63,8 @@ impl HtmlFragments {
 
     /// Creates a writer for parts of a page with this layout.
     pub fn new(options: PageOptions) -> Self {
-        Self { page: Html::new(options), ..Self::default() }
+        let page = Html { opens_waiting: true, ..Html::new(options) };
+        Self { page, ..Self::default() }
     }
 
     /// How the document must be arranged: as for a page in a file.
@@ -99,6 +104,7 @@ impl HtmlFragments {
     }
 
     fn answer_part(&mut self, answer: &Answer, rows: &mut Vec<HtmlRow>) {
+        self.turns = answer.turn;
         for node in &answer.nodes {
             self.note(node);
         }
@@ -166,6 +172,11 @@ impl HtmlFragments {
             self.page.timeline.note(entry);
             self.contents.note(entry);
             self.highlights.note(entry);
+            match entry.kind {
+                Kind::Notice if entry.is_failed() => self.last_failure = Some(entry.view.title.clone()),
+                Kind::Prompt | Kind::Reply | Kind::Thinking | Kind::Call => self.last_failure = None,
+                _ => {}
+            }
         }
     }
 
@@ -173,7 +184,12 @@ impl HtmlFragments {
     pub fn open_row(&self, node: &Node) -> HtmlRow {
         let Entry { kind, status, .. } = *node.entry;
         let is_running = kind == Kind::Call && node.result.is_none() && status != Status::Cancelled;
-        HtmlRow { is_open: is_running || status == Status::Open, ..row_of(&self.page, node) }
+        let mut row = row_of(&self.page, node);
+        if kind == Kind::Outcome {
+            // Another turn may follow.
+            row.html = written(|out| self.page.turn_end(&node.entry, self.turns + 1, out));
+        }
+        HtmlRow { is_open: is_running || status == Status::Open, ..row }
     }
 
     /// Returns the heading of the first session, folded; empty if there is none.
@@ -187,13 +203,23 @@ impl HtmlFragments {
         written(|out| self.highlights.write(&self.page.options, out))
     }
 
-    /// Returns the reason of the last outcome, if that is a failure.
+    /// Returns the reason of the last outcome, if that is a failure. Without an outcome, it is the failure after which nothing came.
     pub fn failure(&self) -> Option<String> {
-        let outcome = self.answer.as_ref()?.nodes.iter().find(|node| node.entry.kind == Kind::Outcome)?;
+        let outcome =
+            self.answer.iter().flat_map(|answer| &answer.nodes).find(|node| node.entry.kind == Kind::Outcome);
+        let Some(outcome) = outcome else {
+            return self.last_failure.as_ref().map(|title| written(|out| block::line(out, title)));
+        };
         let entry = Some(&outcome.entry).filter(|entry| entry.is_failed())?;
         Some(written(|out| {
-            block::line(out, &entry.view.title);
-            let is_reason = |line: &&Line| line.roles().all(|role| role == Role::of("outcome.error"));
+            // Without the figures, which the answer has.
+            let error = Role::of("outcome.error");
+            let mut reason = Line::default();
+            for span in entry.view.title.spans().filter(|span| span.role == error) {
+                reason.attach_span(span);
+            }
+            block::line(out, if reason.is_empty() { &entry.view.title } else { &reason });
+            let is_reason = |line: &&Line| line.roles().all(|role| role == error);
             let lines = entry.view.body.iter().filter_map(|block| match block {
                 Block::Lines { lines } => Some(lines),
                 _ => None,
@@ -274,6 +300,7 @@ fn continue_fold(title: &str, out: &mut HtmlOut<'_>) {
 mod tests {
     use super::*;
     use streamfmt_core::entry::View;
+    use streamfmt_core::item::{Waiting, WaitsFor};
 
     fn reply(id: &str) -> Entry {
         let view = View::of(vec![Block::prose("reply", Text::clean("**a** <b>"))]);
@@ -296,6 +323,34 @@ mod tests {
         assert_eq!(HtmlFragments::default().overview(None, None), "");
         let prose = HtmlFragments::prose(&Text::clean("# One\n\n#### Four"));
         assert!(prose.contains("<h1>One</h1>") && prose.contains("<h4>Four</h4>"), "{prose}");
+    }
+
+    #[test]
+    fn a_waiting_call_is_unfolded_and_an_outcome_that_may_not_be_the_last_is_a_rule() {
+        let page = HtmlFragments::new(PageOptions::default());
+        let mut call = Entry { kind: Kind::Call, ..reply("call") };
+        assert!(!page.open_row(&Node::from(call.clone())).html.contains("<details open>"));
+        call.waiting = Some(Waiting { waits_for: WaitsFor::Answer, since: None });
+        let row = page.open_row(&Node::from(call));
+        assert!(row.is_open && row.html.contains("<details open>"), "{row:?}");
+        let outcome = page.open_row(&Node::from(Entry { kind: Kind::Outcome, ..reply("end") }));
+        assert!(outcome.html.contains("turn 1") && !outcome.html.contains("<details open>"), "{outcome:?}");
+    }
+
+    #[test]
+    fn a_session_without_an_outcome_failed_for_the_notice_that_nothing_followed() {
+        let mut page = HtmlFragments::default();
+        let title = Line::of("notice.error", "no <result>");
+        let view = View { title, ..View::default() };
+        let notice = Entry { status: Status::Failed, ..Entry::new("n", Kind::Notice, view) };
+        for (entry, failure) in [
+            (notice.clone(), Some("<span class=\"bad\">no &lt;result&gt;</span>")),
+            (reply("r"), None),
+            (notice, Some("<span class=\"bad\">no &lt;result&gt;</span>")),
+        ] {
+            page.part(&DocumentPart::Node(Node::from(entry)), &mut Vec::new());
+            assert_eq!(page.failure().as_deref(), failure);
+        }
     }
 
     #[test]
