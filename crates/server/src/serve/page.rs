@@ -1,8 +1,10 @@
 //! The page of a session.
 
+use jiff::Timestamp;
 use streamfmt::core::figures;
 use streamfmt::core::redact::Redactor;
 
+use super::facts::second;
 use super::html::{escaped, shown};
 use super::list::badge;
 use super::sessions::title_of;
@@ -84,12 +86,15 @@ pub(super) fn page(
         |waiting| format!("▲ waits for {}", waiting.waits_for.words()),
     );
     let title = format!("{state} · {}", super::html::plain(&said(&title_of(run))));
+    let grown = source.path.metadata().and_then(|about| about.modified()).ok();
+    let grown = grown.and_then(|at| Timestamp::try_from(at).ok()).filter(|_| status.is_live());
     let body = format!(
-        " data-session=\"{}\" data-address=\"{address}\" data-hash=\"{}\" data-revision=\"{}\" data-profile=\"{}\"{}{}{}",
+        " data-session=\"{}\" data-address=\"{address}\" data-hash=\"{}\" data-revision=\"{}\" data-profile=\"{}\"{}{}{}{}",
         run.id,
         choice.hash,
         view.settled(),
         choice.profile,
+        grown.map(|at| format!(" data-grown=\"{}\"", second(at))).unwrap_or_default(),
         if view.is_done || !view.is_caught_up || choice.is_single { " data-done=\"\"" } else { "" },
         if choice.before.is_some() { " data-older=\"\"" } else { "" },
         choice.tab,

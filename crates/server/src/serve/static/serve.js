@@ -132,10 +132,13 @@
   const NEAR = 1500;
   const MOST = 700;
   const GROUP = 100;
+  // Folds that the server opened, as of a call that waits for a person.
+  const opened = new WeakSet(nodes.querySelectorAll("details[open]"));
   /** Elements of what the server wrote. A <noscript> is the text that it is in a page. */
   const built = (html) => {
     const box = document.createElement("div");
     box.innerHTML = html;
+    box.querySelectorAll("details[open]").forEach((fold) => opened.add(fold));
     return box;
   };
 
@@ -143,7 +146,8 @@
   const follow = document.createElement("button");
   Object.assign(follow, { type: "button", id: "follow", hidden: true });
   document.body.append(follow);
-  let isPinned = status.dataset.status === "running" && !location.hash && !isOlder;
+  const isRunning = () => !isDone && status.dataset.status.startsWith("running");
+  let isPinned = isRunning() && !location.hash && !isOlder;
   let news = new Set();
   const bottom = () => document.documentElement.scrollHeight - innerHeight - scrollY;
   const last = () => nodes.lastElementChild;
@@ -188,13 +192,12 @@
   };
 
   /** What a call needs from a person, in words, while the session runs. */
-  const needed = () => {
-    const isRunning = !isDone && status.dataset.status === "running";
-    return isRunning ? $("facts").querySelector("[data-waits]")?.textContent.trim() : undefined;
-  };
+  const needed = () => isRunning() ? $("facts").querySelector("[data-waits]")?.textContent.trim() : undefined;
 
   // --- What runs now, and for how long
   let seen = Date.now();
+  // When the log last grew.
+  let grew = Date.parse(document.body.dataset.grown) || Date.now();
   const begun = new Map();
   const tellNow = () => {
     const waits = needed();
@@ -205,12 +208,12 @@
     }
     const open = [...nodes.querySelectorAll(":scope > .n[data-open]")].pop();
     for (const id of begun.keys()) if (id !== open?.id) begun.delete(id);
-    if (isDone || status.dataset.status !== "running") {
+    if (!isRunning()) {
       now.textContent = "";
       return;
     }
     if (!open) {
-      const silent = since(seen);
+      const silent = since(grew);
       now.textContent = silent > 2 ? `nothing new for ${lasted(silent)}` : "";
       return;
     }
@@ -333,7 +336,7 @@
       if (row !== own) $(row)?.remove();
     }
   };
-  const openFolds = (node) => [...node.querySelectorAll("details")].map(({ open }) => open);
+  const openFolds = (node) => [...node.querySelectorAll("details")].map((fold) => fold.open && !opened.has(fold));
   const handlers = {
     put({ id, before, after, html }) {
       const fresh = built(html).firstElementChild;
@@ -448,7 +451,10 @@
           tellLost();
         }
         const at = Number(event.lastEventId.split(":")[1]);
-        if (at > revision) revision = at;
+        if (at > revision) {
+          revision = at;
+          grew = Date.now();
+        }
         if (!waiting.length) setTimeout(work, 16);
         waiting.push([name, JSON.parse(event.data)]);
       });
