@@ -15,7 +15,7 @@ use streamfmt::dialect::DIALECTS;
 use streamfmt::plugin::journal::PluginMessage;
 use streamfmt::settings::keys::Named;
 use streamfmt::settings::{Config, Request};
-use streamfmt::{Builder, Engine, Looks};
+use streamfmt::{Builder, Engine, OutputCapabilities};
 
 /// Reads lines as records and damage: without a panic, each line in one reading, all text of a line in its parts, in order, and the same
 /// however the lines arrive.
@@ -203,8 +203,8 @@ static NATIVE: LazyLock<Engine> = LazyLock::new(|| {
 
 fn engine(profile: &str, writer: &str, width: Option<usize>) -> Engine {
     let color = (writer == "ansi").then_some(ColorDepth::TrueColor);
-    let looks = Looks { color, width, ..Looks::default() };
-    let builder = Engine::builder().profile(profile).writer(writer).looks(looks);
+    let capabilities = OutputCapabilities { color, width, ..OutputCapabilities::default() };
+    let builder = Engine::builder().profile(profile).writer(writer).capabilities(capabilities);
     builder.build().unwrap_or_else(|problems| panic!("{profile}, {writer}: {problems:?}"))
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use streamfmt::core::pipeline::{Pipeline, Setup};
 use streamfmt::core::theme::ColorDepth;
-use streamfmt::{Engine, Looks};
+use streamfmt::{Engine, OutputCapabilities};
 use streamfmt_bench::measure::{Times, cpu};
 use streamfmt_bench::session::{is_asked_for, number};
 
@@ -26,8 +26,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Ok(());
     }
     let runs = number("LIVE_RUNS", 9).max(1);
-    let looks = Looks { color: Some(ColorDepth::TrueColor), width: Some(100), ..Looks::default() };
-    let engine = Engine::builder().dialect("claude").writer("ansi").looks(looks).build();
+    let looks = OutputCapabilities {
+        color: Some(ColorDepth::TrueColor),
+        width: Some(100),
+        ..OutputCapabilities::default()
+    };
+    let engine = Engine::builder().dialect("claude").writer("ansi").capabilities(looks).build();
     let engine = engine.map_err(|problems| problems.to_string())?;
     println!("| what | must | best | median |\n|---|---|---|---|");
     for (what, lines) in [("a reply", reply(DELTAS)), ("a Write", write(DELTAS))] {

@@ -15,7 +15,7 @@ use streamfmt::core::pipeline::{Output, Pipeline, Setup};
 use streamfmt::core::redact::Redaction;
 use streamfmt::core::theme::ColorDepth;
 use streamfmt::plugin::source::PluginSource;
-use streamfmt::{Engine, Looks};
+use streamfmt::{Engine, OutputCapabilities};
 use streamfmt_bench::binary::Binary;
 use streamfmt_bench::grow::grow;
 use streamfmt_bench::measure::{Times, cpu};
@@ -106,9 +106,14 @@ struct Engines {
 impl Engines {
     fn new() -> Result<Self, Box<dyn Error>> {
         let engine = |writer: &str, profile: &str| {
-            let looks = Looks { color: Some(ColorDepth::TrueColor), width: Some(100), ..Looks::default() };
-            let looks = if writer == "ansi" { looks } else { Looks::default() };
-            let builder = Engine::builder().dialect("claude").writer(writer).profile(profile).looks(looks);
+            let looks = OutputCapabilities {
+                color: Some(ColorDepth::TrueColor),
+                width: Some(100),
+                ..OutputCapabilities::default()
+            };
+            let looks = if writer == "ansi" { looks } else { OutputCapabilities::default() };
+            let builder =
+                Engine::builder().dialect("claude").writer(writer).profile(profile).capabilities(looks);
             builder.build().map_err(|problems| problems.to_string())
         };
         Ok(Self {

@@ -47,7 +47,7 @@ fn engine(args: &Args, wanted: &AlsoArg, main: &Engine) -> Result<Engine, Proble
     let builder = args
         .builder(&choice, main.files().clone())
         .writer(&wanted.to)
-        .looks(terminal::looks_of_file(&wanted.to));
+        .capabilities(terminal::capabilities_of_file(&wanted.to));
     let built = builder.build().map(|engine| engine.sharing_journal_with(main));
     built.map_err(|mut problems| {
         for problem in &mut problems.0 {

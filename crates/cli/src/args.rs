@@ -18,7 +18,7 @@ use streamfmt::core::redact::Redaction;
 use streamfmt::dialect::DIALECTS;
 use streamfmt::histories::is_named_as_session;
 use streamfmt::writers::WRITERS;
-use streamfmt::{Builder, Files, Looks};
+use streamfmt::{Builder, Files, OutputCapabilities};
 
 use crate::choice::SettingsChoice;
 use crate::config::{self, ConfigArgs, ProfileArgs};
@@ -30,7 +30,7 @@ use crate::message::{print, reason};
 use crate::output::is_closed;
 use crate::plugin::PluginArgs;
 use crate::records::RecordsArgs;
-use crate::terminal::{self, ColorWhen, LookOptions, WhenLive};
+use crate::terminal::{self, ColorWhen, TerminalOptions, WhenLive};
 use crate::theme::ThemeArgs;
 use crate::trust::TrustArgs;
 use crate::usage_error::{number, print_usage};
@@ -302,8 +302,8 @@ impl Args {
     }
 
     /// The looks of standard output, or of the file that is written instead.
-    pub(crate) fn looks(&self) -> Looks {
-        terminal::looks(&LookOptions {
+    pub(crate) fn capabilities(&self) -> OutputCapabilities {
+        terminal::capabilities(&TerminalOptions {
             to: self.format(),
             color: self.color,
             width: self.width,

@@ -22,7 +22,7 @@ pub(crate) use check::CheckArgs;
 use crate::exit_code::{OK, OUTPUT, USAGE};
 use crate::message::{one_line, print, print_problems, reason};
 use crate::output::is_closed;
-use crate::terminal::{self, LookOptions};
+use crate::terminal::{self, TerminalOptions};
 
 /// No case was run.
 const NOTHING_RAN: u8 = 5;
@@ -176,8 +176,8 @@ fn is_ci() -> bool {
 
 /// The style of differences on standard output.
 fn style(form: streamfmt::golden::diff::DiffForm, bless: String) -> ReportStyle {
-    let looks = terminal::looks(&LookOptions::default());
-    ReportStyle { form, has_color: looks.color.is_some(), bless, is_whole: false }
+    let capabilities = terminal::capabilities(&TerminalOptions::default());
+    ReportStyle { form, has_color: capabilities.color.is_some(), bless, is_whole: false }
 }
 
 /// Standard output as a `fmt::Write` that keeps a failure.

@@ -61,7 +61,7 @@ use streamfmt::core::pipeline::Report;
 use streamfmt::core::profile::Ci;
 use streamfmt::core::redact::Redaction;
 use streamfmt::writers::{LiveForm, PicturePlace};
-use streamfmt::{Engine, Files, Looks, Problems};
+use streamfmt::{Engine, Files, OutputCapabilities, Problems};
 #[cfg(unix)]
 use streamfmt_server::watchdog;
 
@@ -155,14 +155,14 @@ pub(crate) fn format_and_report(args: &Args, inputs: Vec<InputSource>) -> Result
         print("--watch needs a terminal or --output");
         return Err(USAGE);
     }
-    let looks = args.looks();
+    let capabilities = args.capabilities();
     let assets = Assets::wanted(args);
     // Before the terminal's colours are queried: a signal meanwhile must not leave it without echo.
     let mut signals = Signals::catch().map_err(|error| {
         print(&format!("can't wait for signals: {}", reason(&error)));
         OUTPUT
     })?;
-    let build = |files: Files| engine(args, &looks, assets.as_ref(), files);
+    let build = |files: Files| engine(args, &capabilities, assets.as_ref(), files);
     let engine = checked(args, build(Files::default()))?;
     let also = also::engines(args, &engine).ok_or(USAGE)?;
     // Before waiting for a session.
@@ -254,11 +254,11 @@ fn checked(args: &Args, built: Result<Engine, Problems>) -> Result<Engine, u8> {
 /// Builds an engine from the user's choices.
 fn engine(
     args: &Args,
-    looks: &Looks,
+    capabilities: &OutputCapabilities,
     assets: Option<&Arc<Assets>>,
     files: Files,
 ) -> Result<Engine, Problems> {
-    let mut builder = args.builder(&args.choice, files).looks(looks.clone());
+    let mut builder = args.builder(&args.choice, files).capabilities(capabilities.clone());
     if let Some(name) = args.format() {
         builder = builder.writer(name);
     }

@@ -11,7 +11,7 @@ use streamfmt::core::profile::Ci;
 use streamfmt::core::theme::{Appearance, ColorDepth};
 use streamfmt::writer::terminal::LazyZone;
 use streamfmt::writers::{self, WriterRow};
-use streamfmt::{Background, Looks};
+use streamfmt::{Background, OutputCapabilities};
 
 use crate::background_color;
 use crate::message::print;
@@ -42,7 +42,7 @@ pub(crate) enum WhenLive {
 
 /// The options that affect the looks.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct LookOptions<'a> {
+pub(crate) struct TerminalOptions<'a> {
     /// The output format.
     pub(crate) to: Option<&'a str>,
     pub(crate) color: ColorWhen,
@@ -54,25 +54,25 @@ pub(crate) struct LookOptions<'a> {
 }
 
 /// The looks of a further output of format `to`, to a file. The options for a terminal don't apply to it.
-pub(crate) fn looks_of_file(to: &str) -> Looks {
-    let options = LookOptions { to: Some(to), is_file: true, ..LookOptions::default() };
+pub(crate) fn capabilities_of_file(to: &str) -> OutputCapabilities {
+    let options = TerminalOptions { to: Some(to), is_file: true, ..TerminalOptions::default() };
     let surroundings = Environment {
         is_terminal: false,
         can_ask: false,
         columns: &|| None,
         variable: &|name| env::var(name).ok(),
     };
-    surroundings.looks(&options)
+    surroundings.capabilities(&options)
 }
 
 /// The looks of standard output, or of the file that is written instead.
-pub(crate) fn looks(options: &LookOptions<'_>) -> Looks {
+pub(crate) fn capabilities(options: &TerminalOptions<'_>) -> OutputCapabilities {
     let is_terminal = !options.is_file && io::stdout().is_terminal();
     let columns = || terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
     let can_ask = is_terminal && !(options.reads_stdin && io::stdin().is_terminal());
     let surroundings =
         Environment { is_terminal, can_ask, columns: &columns, variable: &|name| env::var(name).ok() };
-    surroundings.looks(options)
+    surroundings.capabilities(options)
 }
 
 /// Whether the program runs on a CI service, so standard error is a part of its log.
@@ -111,8 +111,8 @@ struct Environment<'a> {
 }
 
 impl Environment<'_> {
-    fn looks(&self, options: &LookOptions<'_>) -> Looks {
-        Looks {
+    fn capabilities(&self, options: &TerminalOptions<'_>) -> OutputCapabilities {
+        OutputCapabilities {
             color: self.wants_color(options).then(|| self.depth()),
             force_color: options.color == ColorWhen::Always,
             width: self.width(options.width),
@@ -138,7 +138,7 @@ impl Environment<'_> {
         }
     }
 
-    fn wants_color(&self, options: &LookOptions<'_>) -> bool {
+    fn wants_color(&self, options: &TerminalOptions<'_>) -> bool {
         let forced = self.get("CLICOLOR_FORCE").is_some_and(|value| value != "0");
         match options.color {
             ColorWhen::Always => true,
@@ -225,23 +225,27 @@ impl Environment<'_> {
 mod tests {
     use super::*;
 
-    const NONE: LookOptions<'_> =
-        LookOptions { to: None, color: ColorWhen::Auto, width: None, is_file: false, reads_stdin: false };
-    const ALWAYS: LookOptions<'_> = LookOptions { color: ColorWhen::Always, ..NONE };
-    const NEVER: LookOptions<'_> = LookOptions { color: ColorWhen::Never, ..NONE };
-    const ANSI: LookOptions<'_> = LookOptions { to: Some("ansi"), ..NONE };
+    const NONE: TerminalOptions<'_> =
+        TerminalOptions { to: None, color: ColorWhen::Auto, width: None, is_file: false, reads_stdin: false };
+    const ALWAYS: TerminalOptions<'_> = TerminalOptions { color: ColorWhen::Always, ..NONE };
+    const NEVER: TerminalOptions<'_> = TerminalOptions { color: ColorWhen::Never, ..NONE };
+    const ANSI: TerminalOptions<'_> = TerminalOptions { to: Some("ansi"), ..NONE };
 
-    fn width(width: usize) -> LookOptions<'static> {
-        LookOptions { width: Some(width), ..NONE }
+    fn width(width: usize) -> TerminalOptions<'static> {
+        TerminalOptions { width: Some(width), ..NONE }
     }
 
     /// The appearance on a terminal of 100 columns, or without one.
-    fn looks(options: LookOptions<'_>, is_terminal: bool, variables: &[(&str, &str)]) -> Looks {
+    fn capabilities(
+        options: TerminalOptions<'_>,
+        is_terminal: bool,
+        variables: &[(&str, &str)],
+    ) -> OutputCapabilities {
         let variable = |name: &str| {
             variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
         };
         Environment { is_terminal, can_ask: false, columns: &|| Some(100), variable: &variable }
-            .looks(&options)
+            .capabilities(&options)
     }
 
     #[test]
@@ -251,7 +255,7 @@ mod tests {
             (NONE, false, &[], false),
             (ALWAYS, false, &[("NO_COLOR", "1")], true),
             (NEVER, true, &[("CLICOLOR_FORCE", "1")], false),
-            (LookOptions { color: ColorWhen::Never, ..ANSI }, true, &[], false),
+            (TerminalOptions { color: ColorWhen::Never, ..ANSI }, true, &[], false),
             (ANSI, false, &[], true),
             (NONE, true, &[("NO_COLOR", "1")], false),
             (NONE, true, &[("NO_COLOR", "")], true),
@@ -259,7 +263,11 @@ mod tests {
             (NONE, false, &[("CLICOLOR_FORCE", "0")], false),
             (NONE, true, &[("TERM", "dumb")], false),
         ] {
-            assert_eq!(looks(options, is_terminal, variables).color.is_some(), colored, "{variables:?}");
+            assert_eq!(
+                capabilities(options, is_terminal, variables).color.is_some(),
+                colored,
+                "{variables:?}"
+            );
         }
     }
 
@@ -274,23 +282,33 @@ mod tests {
             (width(40), false, "60", Some(40)),
             (width(0), true, "60", None),
         ] {
-            assert_eq!(looks(options, is_terminal, &[("COLUMNS", columns)]).width, width, "{columns:?}");
+            assert_eq!(
+                capabilities(options, is_terminal, &[("COLUMNS", columns)]).width,
+                width,
+                "{columns:?}"
+            );
         }
     }
 
     #[test]
     fn depth_background_and_links_are_read_from_the_environment() {
-        let told =
-            looks(NONE, true, &[("COLORTERM", "truecolor"), ("COLORFGBG", "0;15"), ("VTE_VERSION", "7200")]);
+        let told = capabilities(
+            NONE,
+            true,
+            &[("COLORTERM", "truecolor"), ("COLORFGBG", "0;15"), ("VTE_VERSION", "7200")],
+        );
         assert_eq!((told.color, told.links), (Some(ColorDepth::TrueColor), true));
         assert!(matches!(told.background, Background::Known(Appearance::Light)));
-        let told =
-            looks(NONE, true, &[("TERM", "tmux-256color"), ("COLORFGBG", "15;0"), ("VTE_VERSION", "7200")]);
+        let told = capabilities(
+            NONE,
+            true,
+            &[("TERM", "tmux-256color"), ("COLORFGBG", "15;0"), ("VTE_VERSION", "7200")],
+        );
         assert_eq!((told.color, told.links), (Some(ColorDepth::Ansi256), false));
         assert!(matches!(told.background, Background::Known(Appearance::Dark)));
-        let told = looks(NONE, true, &[("COLORFGBG", "15;0"), ("STREAMFMT_BACKGROUND", "light")]);
+        let told = capabilities(NONE, true, &[("COLORFGBG", "15;0"), ("STREAMFMT_BACKGROUND", "light")]);
         assert!(matches!(told.background, Background::Known(Appearance::Light)));
-        assert!(!looks(ALWAYS, false, &[("VTE_VERSION", "7200")]).links);
+        assert!(!capabilities(ALWAYS, false, &[("VTE_VERSION", "7200")]).links);
     }
 
     #[test]
@@ -301,9 +319,9 @@ mod tests {
             (NONE, &[("CI", "false")], Ci::None),
             (NONE, &[("CI", "true"), ("GITHUB_ACTIONS", "true")], Ci::Github),
             (NONE, &[("CI", "true"), ("GITLAB_CI", "true")], Ci::Gitlab),
-            (LookOptions { is_file: true, ..NONE }, &[("GITHUB_ACTIONS", "true")], Ci::None),
+            (TerminalOptions { is_file: true, ..NONE }, &[("GITHUB_ACTIONS", "true")], Ci::None),
         ] {
-            assert_eq!(looks(options, false, variables).ci, ci, "{variables:?}");
+            assert_eq!(capabilities(options, false, variables).ci, ci, "{variables:?}");
         }
     }
 }

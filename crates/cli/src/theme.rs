@@ -10,7 +10,7 @@ use streamfmt::{Background, Engine, Problem, Themes};
 use crate::exit_code::{OK, RUN_FAILED, USAGE};
 use crate::message::{one_line, print, print_problems};
 use crate::output::write_out;
-use crate::terminal::{ColorWhen, LookOptions};
+use crate::terminal::{ColorWhen, TerminalOptions};
 use crate::usage_error::number;
 use crate::{folders, terminal};
 
@@ -158,12 +158,13 @@ fn check(themes: &Themes, names: &[String]) -> Result<u8, u8> {
 }
 
 fn preview(names: &[String], color: ColorWhen, width: Option<usize>) -> Result<u8, u8> {
-    let mut looks = terminal::looks(&LookOptions { color, width, ..LookOptions::default() });
-    if looks.color.is_none() {
+    let mut capabilities =
+        terminal::capabilities(&TerminalOptions { color, width, ..TerminalOptions::default() });
+    if capabilities.color.is_none() {
         print("colours are off, so all themes look the same (use --color always)");
     }
-    let ground = looks.background.find();
-    looks.background = Background::Known(ground);
+    let ground = capabilities.background.find();
+    capabilities.background = Background::Known(ground);
     let themes = themes()?;
     let all: Vec<String>;
     let names = if names.is_empty() {
@@ -181,7 +182,7 @@ fn preview(names: &[String], color: ColorWhen, width: Option<usize>) -> Result<u
             .names_options(true)
             .defer_plugins(true)
             .folders(folders::folders())
-            .looks(looks.clone())
+            .capabilities(capabilities.clone())
             .theme(name)
             .build()
             .map_err(|problems| {

@@ -103,9 +103,9 @@ pub struct StreamStart<'a> {
     pub is_all: bool,
 }
 
-/// The result of [`Settle`]: how a stream is shown.
-pub enum Settled {
-    /// Undecided until more is known. If no more will be known ([`StreamStart::is_all`]), this is the same as [`Settled::Keep`].
+/// The result of [`DecideOutput`]: how a stream is shown.
+pub enum OutputDecision {
+    /// Undecided until more is known. If no more will be known ([`StreamStart::is_all`]), this is the same as [`OutputDecision::Keep`].
     Wait,
     /// Keep the profile and the output of the setup.
     Keep,
@@ -115,7 +115,7 @@ pub enum Settled {
 
 /// Decides from the beginning of a stream how it is shown. It is called after each step until it has decided;
 /// until then nothing is written, within a limit of lines and bytes.
-pub type Settle = Box<dyn FnMut(&StreamStart<'_>) -> Settled + Send>;
+pub type DecideOutput = Box<dyn FnMut(&StreamStart<'_>) -> OutputDecision + Send>;
 
 /// Receives text in pieces. It returns `Break` to receive no more.
 pub type TakeText = Box<dyn FnMut(&str) -> ControlFlow<()> + Send>;
@@ -127,7 +127,7 @@ pub struct Sink {
     /// The kind of output.
     pub output: Output,
     /// May replace the profile and the output, depending on the beginning of the stream.
-    pub settle: Option<Settle>,
+    pub settle: Option<DecideOutput>,
     /// Receives the text. After it has returned `Break` it isn't called again; the other outputs continue. Updates aren't passed
     /// here: see [`Pipeline::take_updates_of`].
     pub take: TakeText,
@@ -167,7 +167,7 @@ pub struct Setup {
     /// Reads the record beside a history that contains facts of its session.
     pub facts: Option<SessionFacts>,
     /// May replace the profile and the output, depending on the beginning of the stream.
-    pub settle: Option<Settle>,
+    pub settle: Option<DecideOutput>,
     /// Whether the head of the document is kept for [`Pipeline::head`]: the owner of the main output holds its text back and puts the
     /// head before it. See [`HeadWriter`](crate::writer::HeadWriter).
     pub holds_head: bool,

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use streamfmt_core::budget::Budget;
 use streamfmt_core::formatter::Formatter;
 use streamfmt_core::observer::Observer;
-use streamfmt_core::pipeline::{Output, Settle, Settled, Setup, Sink};
+use streamfmt_core::pipeline::{DecideOutput, Output, OutputDecision, Setup, Sink};
 use streamfmt_core::profile::{Ci, LimitName, Limits, Profile};
 use streamfmt_core::theme::Theme;
 use streamfmt_core::writer::Writer;
@@ -42,7 +42,7 @@ use crate::settings::switch::Switch;
 use crate::settings::themes::Themes;
 use crate::settings::{Config, ProfileChoice, Resolved, tree};
 use crate::tools::formatter::RuleFormatter;
-use crate::writers::{Format, Looks, WriterRow};
+use crate::writers::{Format, OutputCapabilities, WriterRow};
 use additions::Additions;
 
 pub use builder::Builder;
@@ -82,7 +82,7 @@ struct ChosenProfile {
     /// The writer of a plugin that extends `row`, or an added one that replaces it.
     writer: Option<WriterName>,
     theme: Option<Theme>,
-    looks: Looks,
+    capabilities: OutputCapabilities,
     plugins: Vec<EnabledPlugin>,
     /// The names of native plugins that were chosen but aren't loaded.
     left_out: Vec<String>,
@@ -230,7 +230,7 @@ impl Engine {
     }
 
     /// The profile, output and switches of a pipeline or sink.
-    fn output(&self, plugins: &Rc<Plugins>) -> (Profile, Output, Option<Settle>) {
+    fn output(&self, plugins: &Rc<Plugins>) -> (Profile, Output, Option<DecideOutput>) {
         let mut profile = self.chosen.settings.profile.clone();
         plugins.redact(&mut profile.redaction);
         let formatters = self.formatters_of(plugins);
@@ -255,7 +255,7 @@ impl Engine {
             layout: &self.chosen.settings.profile.layout,
             markdown: self.chosen.settings.markdown,
             timestamps: self.chosen.settings.timestamps,
-            looks: &self.chosen.looks,
+            capabilities: &self.chosen.capabilities,
             theme: self.chosen.theme.as_ref(),
             keep: self.keep.as_ref(),
         };
@@ -276,7 +276,7 @@ impl Engine {
     }
 
     /// Chooses between the profile in use and those of the user's switches, once the stream is known.
-    fn settle(&self) -> Option<Settle> {
+    fn settle(&self) -> Option<DecideOutput> {
         if self.by_stream.is_empty() {
             return None;
         }
@@ -289,14 +289,14 @@ impl Engine {
                         let by_stream = Arc::default();
                         let engine = Self { chosen: chosen.clone(), by_stream, ..engine.clone() };
                         let (profile, output, _) = engine.output(&engine.load_plugins());
-                        return Settled::Use(Box::new((profile, output)));
+                        return OutputDecision::Use(Box::new((profile, output)));
                     }
                     Some(false) => {}
                     // A later switch counts only if this one doesn't match.
-                    None => return Settled::Wait,
+                    None => return OutputDecision::Wait,
                 }
             }
-            Settled::Keep
+            OutputDecision::Keep
         }))
     }
 
@@ -327,7 +327,7 @@ impl Engine {
 
     /// The column at which rows are wrapped, if any.
     pub fn width(&self) -> Option<usize> {
-        self.chosen.looks.width
+        self.chosen.capabilities.width
     }
 
     /// Problems in settings files, whose values were ignored; plugins that can't be loaded, and are left out; and names of groups that may

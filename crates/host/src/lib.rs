@@ -154,7 +154,7 @@ pub mod writer {
 pub use text_end::Tail;
 pub use tools::rule::ToolRule;
 pub use trust::{Closure, Trust, TrustStatus};
-pub use writers::{Background, Looks};
+pub use writers::{Background, OutputCapabilities};
 
 /// The page for embedders, whose examples are run as tests.
 #[cfg(doctest)]

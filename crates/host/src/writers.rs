@@ -20,7 +20,7 @@ use streamfmt_writers::terminal::{LazyZone, Look, Paint, Terminal};
 
 /// The capabilities of the output's destination. The default is a file: no colour, no wrapping.
 #[derive(Clone, Debug, Default)]
-pub struct Looks {
+pub struct OutputCapabilities {
     /// The colours to use, if it supports colours and they are wanted.
     pub color: Option<ColorDepth>,
     /// Whether to use colours if possible, even if the profile's writer has none.
@@ -341,7 +341,7 @@ pub(crate) struct Format<'a> {
     /// Whether times are shown.
     pub(crate) timestamps: bool,
     /// The capabilities of the destination.
-    pub(crate) looks: &'a Looks,
+    pub(crate) capabilities: &'a OutputCapabilities,
     /// The colours.
     pub(crate) theme: Option<&'a Theme>,
     /// Saves pictures, if they aren't embedded.
@@ -350,7 +350,7 @@ pub(crate) struct Format<'a> {
 
 impl Format<'_> {
     fn terminal(&self, paint: Paint) -> Box<dyn Writer> {
-        self.logged(Terminal::new(self.look(paint, self.looks.width)))
+        self.logged(Terminal::new(self.look(paint, self.capabilities.width)))
     }
 
     /// Makes rows safe for the log of a CI service, if they are for one.
@@ -364,7 +364,7 @@ impl Format<'_> {
     /// Self-contained rows: without gaps, margins and colours.
     fn log(&self) -> Box<dyn Writer> {
         // Only tags begin in column 0, even if a line is wrapped.
-        let look = Look { markdown: false, hang: 2, ..self.look(Paint::Plain, self.looks.width) };
+        let look = Look { markdown: false, hang: 2, ..self.look(Paint::Plain, self.capabilities.width) };
         let layout = Layout { gap: 0, margin: 0, ..look.layout };
         let ci = layout.ci;
         Box::new(Log::new(Terminal::new(Look { layout, ..look }), ci))
@@ -372,7 +372,7 @@ impl Format<'_> {
 
     /// Creates a recording, which has its own terminal with all colours.
     fn cast(&self) -> Box<dyn Writer> {
-        let width = self.looks.width.unwrap_or(80);
+        let width = self.capabilities.width.unwrap_or(80);
         let theme = self.theme.cloned().unwrap_or_default();
         let paint = Paint::Ansi { theme: theme.clone(), depth: ColorDepth::TrueColor, hyperlinks: false };
         Box::new(Cast::new(Terminal::new(self.look(paint, Some(width))), &theme, width, 24))
@@ -387,7 +387,7 @@ impl Format<'_> {
             // Text is for files and pipes, so Markdown is left as source.
             markdown: self.markdown && is_ansi,
             timestamps: self.timestamps.then(|| self.zone()),
-            dates: (!self.layout.bare).then(|| self.looks.zone.clone()),
+            dates: (!self.layout.bare).then(|| self.capabilities.zone.clone()),
             hang: 0,
             text_end: None,
         }
@@ -403,13 +403,13 @@ impl Format<'_> {
     }
 
     fn zone(&self) -> TimeZone {
-        self.looks.zone.get().clone()
+        self.capabilities.zone.get().clone()
     }
 
     fn paint(&self) -> Paint {
-        match (self.theme, self.looks.color) {
+        match (self.theme, self.capabilities.color) {
             (Some(theme), Some(depth)) => {
-                Paint::Ansi { theme: theme.clone(), depth, hyperlinks: self.looks.links }
+                Paint::Ansi { theme: theme.clone(), depth, hyperlinks: self.capabilities.links }
             }
             _ => Paint::Plain,
         }

@@ -20,7 +20,7 @@ use streamfmt::profile::Ci;
 use streamfmt::session::Session;
 use streamfmt::theme::ColorDepth;
 use streamfmt::writer::Writer;
-use streamfmt::{Builder, Engine, Looks, ProblemKind, RunChoice};
+use streamfmt::{Builder, Engine, OutputCapabilities, ProblemKind, RunChoice};
 
 /// Gives all calls of a tool the same title.
 struct Says {
@@ -148,12 +148,12 @@ fn a_dialect_is_claimed_by_its_lines_or_chosen_by_its_name() {
 fn a_writer_gives_a_log_of_ci_no_commands_of_others() {
     let line = r#"{"acme":"x"}"#.replace('x', "::error::forged");
     let engine = |ci: Ci| {
-        let looks = Looks { ci, ..Looks::default() };
+        let capabilities = OutputCapabilities { ci, ..OutputCapabilities::default() };
         Engine::builder()
             .add_dialect("acme", || Acme)
             .add_writer("replies", || Replies)
             .writer("replies")
-            .looks(looks)
+            .capabilities(capabilities)
     };
     assert_eq!(text_of(&engine(Ci::None).build().unwrap(), line.as_bytes()), "::error::forged\n");
     let text = text_of(&engine(Ci::Github).build().unwrap(), line.as_bytes());
@@ -172,9 +172,10 @@ fn a_dialect_of_the_embedder_goes_before_that_of_a_plugin() {
 
 #[test]
 fn a_theme_is_found_by_its_name() {
-    let looks = Looks { color: Some(ColorDepth::TrueColor), ..Looks::default() };
+    let capabilities =
+        OutputCapabilities { color: Some(ColorDepth::TrueColor), ..OutputCapabilities::default() };
     for builder in [builder().theme("calm"), builder().set("theme=calm")] {
-        let engine = builder.looks(looks.clone()).build().unwrap();
+        let engine = builder.capabilities(capabilities.clone()).build().unwrap();
         let text = text_of(&engine, &sample());
         assert!(text.contains("\u{1b}[38;2;18;52;86m✓"), "{text:?}");
         assert!(engine.themes().list().iter().any(|theme| theme.name == "calm"));
@@ -182,7 +183,7 @@ fn a_theme_is_found_by_its_name() {
     let wrong = Engine::builder()
         .add_theme("odd", "[roles]\ntext = \"blurple\"\n")
         .theme("odd")
-        .looks(looks)
+        .capabilities(capabilities)
         .build()
         .unwrap();
     assert!(wrong.warnings().to_string().starts_with("theme odd:2:8: "), "{}", wrong.warnings());

@@ -10,7 +10,7 @@ mod recordings;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 
-use streamfmt::core::pipeline::{Output, Pipeline, Report, Settled, Setup, Sink, StreamStart, Update};
+use streamfmt::core::pipeline::{Output, OutputDecision, Pipeline, Report, Setup, Sink, StreamStart, Update};
 use streamfmt::core::redact::Redaction;
 use streamfmt::golden::pieces;
 use streamfmt::plugin::source::PluginSource;
@@ -190,10 +190,10 @@ fn settling() -> (Pipeline, [Page; 2]) {
         let mut sink: Sink = engine("text", "ci").sink(|_| ControlFlow::Continue(()));
         sink.settle = Some(Box::new(move |known: &StreamStart<'_>| {
             if known.dialect.is_none() || is_late && !known.is_all {
-                return Settled::Wait;
+                return OutputDecision::Wait;
             }
             let Setup { profile, output, .. } = engine(to, "full").setup();
-            Settled::Use(Box::new((profile, output)))
+            OutputDecision::Use(Box::new((profile, output)))
         }));
         sink
     };

@@ -11,7 +11,7 @@ use std::{env, fs};
 use streamfmt::core::pipeline::Pipeline;
 use streamfmt::core::theme::{Appearance, ColorDepth};
 use streamfmt::engine::Engine;
-use streamfmt::{Background, Looks};
+use streamfmt::{Background, OutputCapabilities};
 use unicode_width::UnicodeWidthChar as _;
 
 /// The width of the terminal, in columns.
@@ -78,13 +78,13 @@ fn the_pictures_of_the_terminal_are_of_the_sample() {
 
 /// The output for the sample on a terminal with this appearance.
 fn output(root: &Path, appearance: Appearance) -> String {
-    let looks = Looks {
+    let capabilities = OutputCapabilities {
         color: Some(ColorDepth::TrueColor),
         width: Some(COLUMNS),
         background: Background::Known(appearance),
-        ..Looks::default()
+        ..OutputCapabilities::default()
     };
-    let engine = Engine::builder().writer("ansi").looks(looks).build().unwrap();
+    let engine = Engine::builder().writer("ansi").capabilities(capabilities).build().unwrap();
     let mut setup = engine.setup();
     setup.is_whole = true;
     let mut pipeline = Pipeline::new(setup);

@@ -62,9 +62,9 @@ pub(crate) fn run(mut options: RunArgs) -> Result<u8, u8> {
     // It takes a moment to start, in which the settings are read.
     let watchdog = Watchdog::start();
     let args = &options.args;
-    let looks = args.looks();
+    let capabilities = args.capabilities();
     let assets = Assets::wanted(args);
-    let engine = crate::checked(args, crate::engine(args, &looks, assets.as_ref(), Files::default()))?;
+    let engine = crate::checked(args, crate::engine(args, &capabilities, assets.as_ref(), Files::default()))?;
     let also = also::engines(args, &engine).ok_or(USAGE)?;
     let fail = |error: &io::Error| {
         print(&format!("can't run an agent: {}", reason(error)));

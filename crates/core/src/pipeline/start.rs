@@ -14,7 +14,7 @@ use super::decode::{DecodeStage, count_lines};
 use super::detect::Detection;
 use super::session::SessionStage;
 use super::step::Step;
-use super::{Settle, Settled, StreamStart};
+use super::{DecideOutput, OutputDecision, StreamStart};
 
 /// How many lines may be held back that no dialect has claimed.
 const MAX_UNCLAIMED_LINES: usize = 64;
@@ -29,7 +29,7 @@ const MAX_UNSETTLED_BYTES: usize = 1 << 20;
 #[derive(Default)]
 pub(super) struct Start {
     /// The outputs that aren't settled yet: the number of each, and the function that decides.
-    settles: Vec<(usize, Settle)>,
+    settles: Vec<(usize, DecideOutput)>,
     /// The name of the dialect, once it is known.
     dialect: Option<Arc<str>>,
     /// The facts of the run so far.
@@ -50,7 +50,7 @@ pub(super) struct Start {
 
 impl Start {
     /// The start of a stream whose dialect is this one, if it is configured, and for which these outputs must be settled.
-    pub(super) fn new(dialect: Option<&str>, settles: Vec<(usize, Settle)>) -> Self {
+    pub(super) fn new(dialect: Option<&str>, settles: Vec<(usize, DecideOutput)>) -> Self {
         Self { settles, dialect: dialect.map(Into::into), ..Self::default() }
     }
 
@@ -157,9 +157,9 @@ impl Start {
         let is_all = is_end || *line > MAX_UNSETTLED_LINES || *step_bytes > MAX_UNSETTLED_BYTES;
         let known = StreamStart { dialect: dialect.as_deref(), facts, is_all };
         settles.retain_mut(|(number, settle)| match settle(&known) {
-            Settled::Wait => !is_all,
-            Settled::Keep => false,
-            Settled::Use(choices) => {
+            OutputDecision::Wait => !is_all,
+            OutputDecision::Keep => false,
+            OutputDecision::Use(choices) => {
                 let (profile, output) = *choices;
                 session.outputs[*number].settle(profile, output);
                 false

@@ -146,13 +146,13 @@ impl Builder {
     ///
     /// ```
     /// use streamfmt::theme::ColorDepth;
-    /// use streamfmt::{Engine, Looks};
+    /// use streamfmt::{Engine, OutputCapabilities};
     ///
-    /// let looks = Looks { color: Some(ColorDepth::TrueColor), ..Looks::default() };
+    /// let capabilities = OutputCapabilities { color: Some(ColorDepth::TrueColor), ..OutputCapabilities::default() };
     /// let engine = Engine::builder()
     ///     .add_theme("calm", "extends = \"dark\"\n[roles]\n\"mark.outcome-ok\" = \"#123456\"\n")
     ///     .theme("calm")
-    ///     .looks(looks)
+    ///     .capabilities(capabilities)
     ///     .build()?;
     /// let line = r#"{"type":"result","subtype":"success","result":"done"}"#;
     /// assert!(engine.format_line(line).starts_with("\u{1b}[38;2;18;52;86m✓"));

@@ -15,7 +15,7 @@ use crate::folders::Folders;
 use crate::plugin::source::{PluginLayer, PluginSource};
 use crate::settings::Request;
 use crate::tools::rule::ToolRule;
-use crate::writers::Looks;
+use crate::writers::OutputCapabilities;
 
 /// A plugin that was requested.
 #[derive(Clone, Debug)]
@@ -66,7 +66,7 @@ struct LookChoice {
     theme: Option<String>,
     ascii: bool,
     timestamps: bool,
-    looks: Looks,
+    capabilities: OutputCapabilities,
     keep: Option<KeepPicture>,
 }
 
@@ -286,8 +286,8 @@ impl Builder {
     }
 
     /// The capabilities of the output's destination, such as colours and width.
-    pub fn looks(mut self, looks: Looks) -> Self {
-        self.look.looks = looks;
+    pub fn capabilities(mut self, capabilities: OutputCapabilities) -> Self {
+        self.look.capabilities = capabilities;
         self
     }
 

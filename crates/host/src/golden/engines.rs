@@ -21,7 +21,7 @@ use crate::settings::document::Spot;
 use crate::settings::profile::BUILT_IN;
 use crate::settings::project::settings_above;
 use crate::settings::{Config, Request, is_path};
-use crate::writers::{self, Looks, WriterRow};
+use crate::writers::{self, OutputCapabilities, WriterRow};
 
 /// Largest `plugin.toml`, in bytes.
 const LARGEST_MANIFEST: usize = 1 << 20;
@@ -85,11 +85,11 @@ impl Engines {
     fn make(&self, key: &EngineKey) -> Result<Engine, Vec<Problem>> {
         let EngineKey { profile, writer, formatting, settings, native } = key;
         let is_ansi = writers::find(writer).is_some_and(WriterRow::has_escapes);
-        let looks = Looks {
+        let capabilities = OutputCapabilities {
             color: is_ansi.then_some(formatting.color.unwrap_or(ColorDepth::TrueColor)),
             width: formatting.width.or(is_ansi.then_some(formatting.terminal_width.unwrap_or(80))),
             zone: formatting.timezone.clone().unwrap_or(TimeZone::UTC).into(),
-            ..Looks::default()
+            ..OutputCapabilities::default()
         };
         let mut builder = Engine::builder()
             .names_options(true)
@@ -100,7 +100,7 @@ impl Engines {
             .timestamps(formatting.timestamps)
             .only(formatting.only.iter().cloned())
             .hide(formatting.hide.iter().cloned())
-            .looks(looks);
+            .capabilities(capabilities);
         if let Some(dialect) = &formatting.from {
             builder = builder.dialect(dialect);
         }

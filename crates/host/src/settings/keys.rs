@@ -230,8 +230,8 @@ pub static KEYS: LazyLock<Vec<Key<Settings>>> = LazyLock::new(|| {
         Key {
             name: "live.rate",
             about: "repaints per second of text that is still being written, in live output",
-            form: ValueForm::Number(1, 1_000, |s, looks| {
-                s.profile.live.rate = u32::try_from(looks).unwrap_or(s.profile.live.rate);
+            form: ValueForm::Number(1, 1_000, |s, rate| {
+                s.profile.live.rate = u32::try_from(rate).unwrap_or(s.profile.live.rate);
             }),
         },
         Key {

@@ -19,13 +19,13 @@ mod seeds;
 use streamfmt::core::pipeline::{Pipeline, Report};
 use streamfmt::core::text::clean;
 use streamfmt::core::theme::ColorDepth;
-use streamfmt::{Engine, Looks};
+use streamfmt::{Engine, OutputCapabilities};
 
 /// An engine with this output, profile and width.
 fn engine(writer: &str, profile: &str, width: Option<usize>) -> Engine {
     let color = (writer == "ansi").then_some(ColorDepth::TrueColor);
-    let looks = Looks { color, width, ..Looks::default() };
-    Engine::builder().writer(writer).profile(profile).looks(looks).build().unwrap()
+    let capabilities = OutputCapabilities { color, width, ..OutputCapabilities::default() };
+    Engine::builder().writer(writer).profile(profile).capabilities(capabilities).build().unwrap()
 }
 
 /// The output for an input, and the report.

@@ -42,7 +42,7 @@ use std::sync::LazyLock;
 use streamfmt::core::pipeline::{Pipeline, Report};
 use streamfmt::core::theme::ColorDepth;
 use streamfmt::golden::laws;
-use streamfmt::{Engine, Looks};
+use streamfmt::{Engine, OutputCapabilities};
 
 /// An output configuration that the laws are checked on.
 struct Form {
@@ -78,8 +78,13 @@ fn paired(name: &'static str) -> Form {
 
 fn form_of(name: &'static str, profile: &str, width: Option<usize>, set: Option<&str>) -> Form {
     let is_coloured = name == "ansi";
-    let looks = Looks { color: is_coloured.then_some(ColorDepth::TrueColor), width, ..Looks::default() };
-    let builder = Engine::builder().dialect("claude").writer(name).profile(profile).looks(looks);
+    let capabilities = OutputCapabilities {
+        color: is_coloured.then_some(ColorDepth::TrueColor),
+        width,
+        ..OutputCapabilities::default()
+    };
+    let builder =
+        Engine::builder().dialect("claude").writer(name).profile(profile).capabilities(capabilities);
     let builder = set.into_iter().fold(builder, streamfmt::Builder::set);
     Form { name, engine: builder.build().unwrap(), is_coloured }
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use streamfmt::core::profile::Ci;
 use streamfmt::core::theme::Glyphs;
 use streamfmt::plugin::source::PluginSource;
-use streamfmt::{Builder, Engine, Looks};
+use streamfmt::{Builder, Engine, OutputCapabilities};
 
 use crate::Form;
 use crate::custom::rules;
@@ -88,11 +88,11 @@ struct Way {
 
 impl Way {
     fn new(builder: Builder, width: Option<usize>) -> Self {
-        Self::with(builder, Looks { width, ..Looks::default() })
+        Self::with(builder, OutputCapabilities { width, ..OutputCapabilities::default() })
     }
 
-    fn with(builder: Builder, looks: Looks) -> Self {
-        let engine = builder.dialect("claude").looks(looks).build().unwrap();
+    fn with(builder: Builder, capabilities: OutputCapabilities) -> Self {
+        let engine = builder.dialect("claude").capabilities(capabilities).build().unwrap();
         let settings = engine.settings();
         let layout = &settings.profile.layout;
         let (glyphs, ci) = (layout.glyphs, layout.ci);
@@ -156,8 +156,8 @@ fn log() -> Builder {
 
 /// The text outputs for many configurations.
 fn ways() -> Vec<Way> {
-    let github = Looks { width: Some(40), ci: Ci::Github, ..Looks::default() };
-    let gitlab = Looks { ci: Ci::Gitlab, ..Looks::default() };
+    let github = OutputCapabilities { width: Some(40), ci: Ci::Github, ..OutputCapabilities::default() };
+    let gitlab = OutputCapabilities { ci: Ci::Gitlab, ..OutputCapabilities::default() };
     let mut ways = vec![
         Way::new(text(), None),
         Way::new(text().profile("full"), Some(24)),

@@ -89,7 +89,7 @@ fn call(tool: &str, input: &Value, pieces: &[&str]) -> Vec<String> {
 }
 
 /// The entries after each line: the growing ones, and the complete one.
-fn looks(engine: &Engine, lines: &[String]) -> (Vec<Entry>, Entry) {
+fn capabilities(engine: &Engine, lines: &[String]) -> (Vec<Entry>, Entry) {
     let mut pipeline = pipeline(engine);
     let mut updates: Vec<Update> = Vec::new();
     for line in lines {
@@ -126,14 +126,14 @@ proptest! {
     fn a_growing_reply_is_the_beginning_of_the_masked_one(text in text()) {
         let text = format!("a{text}");
         let pieces: Vec<&str> = text.split_inclusive(|_| true).collect();
-        let (growing, whole) = looks(&engine("SHOP-[0-9]+"), &reply(&text, &pieces));
+        let (growing, whole) = capabilities(&engine("SHOP-[0-9]+"), &reply(&text, &pieces));
         for entry in &growing {
             let (shown, is_elided) = prose(entry);
             prop_assert!(!is_elided && prose(&whole).0.starts_with(shown), "{shown:?} of {whole:?}");
         }
         let lines = text.matches('\n').count();
         prop_assert!(lines == 0 || !growing.is_empty() || text.contains("-----BEG"), "nothing of {text:?} was shown");
-        let (growing, _) = looks(&engine(r"ticket:\s+(SHOP-\d+)"), &reply(&text, &pieces));
+        let (growing, _) = capabilities(&engine(r"ticket:\s+(SHOP-\d+)"), &reply(&text, &pieces));
         prop_assert!(growing.is_empty(), "a pattern may go over lines: {growing:?}");
     }
 
@@ -142,7 +142,7 @@ proptest! {
         let text = pieces.join(&format!("\n{}", "some words, (more) words\n".repeat(filler)));
         let pieces: Vec<&str> = text.as_bytes().chunks(997).filter_map(|piece| std::str::from_utf8(piece).ok()).collect();
         prop_assume!(pieces.concat() == text);
-        let (growing, whole) = looks(&engine("SHOP-[0-9]+"), &reply(&text, &pieces));
+        let (growing, whole) = capabilities(&engine("SHOP-[0-9]+"), &reply(&text, &pieces));
         let whole = prose(&whole).0;
         for entry in &growing {
             let (mut shown, is_elided) = prose(entry);
@@ -167,7 +167,7 @@ proptest! {
         let input = Value::Object(input);
         let json = input.to_string();
         let pieces: Vec<&str> = json.split_inclusive(|_| true).collect();
-        let (growing, whole) = looks(&engine("SHOP-[0-9]+"), &call(&tool, &input, &pieces));
+        let (growing, whole) = capabilities(&engine("SHOP-[0-9]+"), &call(&tool, &input, &pieces));
         let whole = serde_json::to_string(&whole.view).unwrap();
         for entry in growing {
             let shown = serde_json::to_string(&entry.view).unwrap();

@@ -14,7 +14,7 @@ use streamfmt::contract::write_item;
 use streamfmt::core::event::Usage;
 use streamfmt::core::item::{Id, Item, Kind};
 use streamfmt::core::observer::Observer;
-use streamfmt::core::pipeline::{Pipeline, Report, Settled, Setup};
+use streamfmt::core::pipeline::{OutputDecision, Pipeline, Report, Setup};
 use streamfmt::core::session::Session;
 use streamfmt::format_ahead;
 use streamfmt::golden::pieces;
@@ -222,7 +222,8 @@ fn observers_see_all_items_although_an_output_fails_or_begins_late() {
         assert_same(&seen.try_iter().collect::<Vec<_>>(), &expected, &format!("{name}, written in vain"));
 
         let mut late = text.engine.setup();
-        late.settle = Some(Box::new(|start| if start.is_all { Settled::Keep } else { Settled::Wait }));
+        late.settle =
+            Some(Box::new(|start| if start.is_all { OutputDecision::Keep } else { OutputDecision::Wait }));
         assert_same(&run(late, pieces::lines(&bytes)).0, &expected, &format!("{name}, held back"));
     }
 }

@@ -19,7 +19,7 @@ use crate::settings::group;
 use crate::settings::keys::Named;
 use crate::settings::profile::Settings;
 use crate::settings::{Config, ProfileChoice, Request, SettingsProblems, tree};
-use crate::writers::{self, CiUse, Looks, WRITERS, WriterColors, WriterRow};
+use crate::writers::{self, CiUse, OutputCapabilities, WRITERS, WriterColors, WriterRow};
 
 /// The inputs that all profiles of a build have in common.
 struct BuildInputs<'a> {
@@ -267,10 +267,10 @@ impl Builder {
         self.additions.add_themes(&mut themes);
         let has_colors = match writer.colors {
             WriterColors::None => false,
-            WriterColors::Terminal => self.look.looks.color.is_some(),
+            WriterColors::Terminal => self.look.capabilities.color.is_some(),
             WriterColors::Recorded => true,
         };
-        let background = &self.look.looks.background;
+        let background = &self.look.capabilities.background;
         let (theme, wrong) = if has_colors {
             match begun.config.theme_of(&settings.theme, &themes, background) {
                 Ok((theme, wrong)) => (Some(theme), Some(wrong)),
@@ -282,9 +282,9 @@ impl Builder {
         found.extend(wrong.unwrap_or_default());
         settings.tools.extend(self.items.tools.iter().cloned());
         settings.profile.layout.ci = self.ci_of(&settings, writer, plugin_writer.as_ref());
-        let mut looks = self.look.looks.clone();
-        if let (Some(width), false) = (settings.width, looks.is_width_fixed) {
-            looks.width = (width > 0).then_some(width);
+        let mut capabilities = self.look.capabilities.clone();
+        if let (Some(width), false) = (settings.width, capabilities.is_width_fixed) {
+            capabilities.width = (width > 0).then_some(width);
         }
         Some(ChosenProfile {
             settings,
@@ -295,7 +295,7 @@ impl Builder {
             row: writer,
             writer: plugin_writer,
             theme,
-            looks,
+            capabilities,
             plugins,
             left_out,
         })
@@ -329,7 +329,7 @@ impl Builder {
         let name =
             self.look.writer.as_deref().or(of_profile.map(|named| named.name.as_str())).unwrap_or("ansi");
         if let Some(row) = writers::find(name) {
-            let Looks { force_color, color, .. } = self.look.looks;
+            let OutputCapabilities { force_color, color, .. } = self.look.capabilities;
             let wants_escapes = force_color || row.has_escapes() && color.is_some();
             let counterpart =
                 row.counterpart.filter(|_| self.look.writer.is_none() && wants_escapes != row.has_escapes());
@@ -358,7 +358,7 @@ impl Builder {
     /// The CI service whose commands may be written. Only a format with one line for each event can contain our commands;
     /// in other formats, foreign commands are neutralized. Formats for programs are never changed.
     fn ci_of(&self, settings: &Settings, writer: &WriterRow, scripted: Option<&WriterName>) -> Ci {
-        let wanted = match (settings.ci, self.look.looks.ci, writer.ci) {
+        let wanted = match (settings.ci, self.look.capabilities.ci, writer.ci) {
             (Some(chosen), _, _) => chosen,
             (None, Ci::None, CiUse::Commands) => Ci::Plain,
             (None, found, _) => found,

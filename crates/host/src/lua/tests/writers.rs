@@ -3,7 +3,7 @@
 use streamfmt_core::profile::Ci;
 
 use super::*;
-use crate::Looks;
+use crate::OutputCapabilities;
 
 const JIRA: &str = r#"
     sf.writer("jira", {
@@ -241,8 +241,8 @@ fn a_row_never_breaks_inside_written_text() {
         end)
         sf.writer('said', { base = 'text', span = { muted = function(s) return '<' .. s .. ' of it>' end } })";
     let pack = PluginSource::from_text("said.lua", source);
-    let looks = Looks { width: Some(20), ..Looks::default() };
-    let engine = Engine::builder().pack(pack).writer("said").looks(looks).build().unwrap();
+    let capabilities = OutputCapabilities { width: Some(20), ..OutputCapabilities::default() };
+    let engine = Engine::builder().pack(pack).writer("said").capabilities(capabilities).build().unwrap();
     for length in 1..=40 {
         let ran = ran(&engine, &[&reply(&"x".repeat(length))]);
         let text = ran.text;
@@ -258,9 +258,9 @@ fn a_script_makes_no_ci_command_of_foreign_text() {
         sf.writer('said', { base = 'text', LOG span = { muted = function(s) return s end } })";
     // Even in a writer for logs, a span's text can't be a command: the base writes the line around it.
     for log in ["", "log = true,"] {
-        let looks = Looks { ci: Ci::Github, ..Looks::default() };
+        let capabilities = OutputCapabilities { ci: Ci::Github, ..OutputCapabilities::default() };
         let pack = PluginSource::from_text("said.lua", source.replace("LOG", log));
-        let engine = Engine::builder().pack(pack).writer("said").looks(looks);
+        let engine = Engine::builder().pack(pack).writer("said").capabilities(capabilities);
         let ran = ran(&engine.build().unwrap(), &[&reply("::error::forged ##[group]x")]);
         assert!(ran.text.contains("forged"), "{}", ran.text);
         assert!(!ran.text.contains("::error::") && !ran.text.contains("##["), "{:?}", ran.text);
