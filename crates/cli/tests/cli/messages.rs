@@ -200,8 +200,8 @@ fn joined(source: &str) -> String {
 /// Whether a literal is prose.
 fn is_prose(text: &str) -> bool {
     let is_word = |word: &&str| word.len() > 1 && word.bytes().all(|byte| byte.is_ascii_lowercase());
-    let is_of_machines =
-        ["SELECT ", "INSERT ", "UPDATE ", "DELETE "].iter().any(|verb| text.starts_with(verb));
+    let is_of_machines = text.contains("SELECT ")
+        || ["INSERT ", "UPDATE ", "DELETE "].iter().any(|verb| text.starts_with(verb));
     text.split_whitespace().filter(is_word).count() > 1 && !text.contains("function(") && !is_of_machines
 }
 
