@@ -248,14 +248,19 @@ impl<'a> SessionReader<'a> {
         };
         // The facts that need no log are shown even if it can't be read.
         reader.update_facts(true);
-        if reader.row.run.status.is_live() {
+        let read = if reader.row.run.status.is_live() {
             reader.follow(sessions)
         } else if history_exists(&reader.row.source.path) {
             reader.read_all()
         } else {
             reader.show_what_is_kept(sessions);
             Ok(())
+        };
+        if read.is_err() {
+            // Those of what was read.
+            reader.update_facts(true);
         }
+        read
     }
 
     /// Reads the log of a session that has ended.

@@ -50,7 +50,7 @@ fn language() -> String {
     let (parts, bytes, depth) =
         (figures::count(value::MOST_PARTS as u64), value::MOST_BYTES >> 20, value::DEEPEST);
     let (text, growing) = (item::LONGEST_TEXT >> 20, MAX_GROWING_FIELD >> 10);
-    let (stops, failures) = (plugin::MOST_EXCEEDED, plugin::MOST_FAILURES);
+    let (exceeded, failures) = (plugin::MOST_EXCEEDED, plugin::MOST_FAILURES);
     let (printed, longest) = (figures::count(journal::MOST_PRINTED as u64), journal::LONGEST_PRINT);
     format!(
         "
@@ -78,7 +78,7 @@ annotations and `for _, x in list do`. It has the libraries `string`, `table`, `
 | 100,000 values | `ctx.state` that `reload` converts; a text of `sf.json_encode` | an error |
 | {text} MiB | one text of an item: its text, a field of its input, a fact | only the beginning is available; the last line is `[… 84512 bytes left out]`. Dialects receive the whole text |
 | {growing} KiB, as written in JSON | one field of an input that is still being written | only the end is available; the first line says how much is left out |
-| {stops} stops or {failures} failures | a plugin in one run | it is disabled for the rest of the run |
+| {exceeded} stops or {failures} failures | a plugin in one run | it is disabled for the rest of the run |
 
 A failure is reported once, with its line, and the layer below is used instead of the function.
 
