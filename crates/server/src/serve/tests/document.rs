@@ -231,3 +231,18 @@ fn readers_that_join_at_any_time_end_with_the_same_page() {
         }
     }
 }
+
+#[test]
+fn a_log_that_is_damaged_in_the_middle_keeps_the_facts_before_the_damage() {
+    let line = b"{\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"s\",\"cwd\":\"/\",\"model\":\"claude-opus-4-5\",\"tools\":[]}\n";
+    let text = line.repeat(100);
+    let length = u16::try_from(text.len()).unwrap();
+    // A gzip file of a stored block, and one of a kind that doesn't exist.
+    let head = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 0];
+    let packed = [&head[..], &length.to_le_bytes(), &(!length).to_le_bytes(), &text, &[7; 32]].concat();
+    let site = TestSite::new(SiteForm::default());
+    let id = site.run(1, false, &site.log("run.ndjson.gz", &packed), (0, None));
+    let page = run_async(async { self::text(site.get(&format!("/sessions/{id}")).await).await });
+    assert!(page.contains("the log can&#39;t be read: "), "{page}");
+    assert!(page.contains("<dt>Model</dt><dd>claude-opus-4-5</dd>"), "{page}");
+}
