@@ -2,7 +2,7 @@
 
 use std::ops::{Deref, DerefMut};
 
-use crate::session::Map;
+use crate::hash::Map;
 
 /// A map whose callers limit how much it remembers. It keeps the order in which its keys came.
 ///

@@ -4,6 +4,10 @@ use std::fmt;
 use std::hash::{BuildHasher, Hash, Hasher};
 
 use foldhash::fast::{FixedState, FoldHasher};
+use indexmap::IndexMap;
+
+/// A map that keeps its order and hashes the same in every run.
+pub type Map<K, V> = IndexMap<K, V, FixedState>;
 
 const STATE: FixedState = FixedState::with_seed(0x5f37_59df);
 

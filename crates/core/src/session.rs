@@ -17,9 +17,6 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-use foldhash::fast::FixedState;
-use indexmap::IndexMap;
-
 use crate::bounded::Bounded;
 use crate::budget::Budget;
 use crate::event::{Event, Usage};
@@ -28,6 +25,7 @@ use crate::recent::Recent;
 use crate::text::Text;
 
 pub use crate::event::Facts;
+pub use crate::hash::Map;
 pub use open_items::MAX_GROWING_FIELD;
 pub use totals::RunTotals;
 
@@ -44,9 +42,6 @@ const MAX_REPLIES: usize = 64;
 const MAX_USAGES: usize = 64;
 /// How many full generations of ids are kept. Several small tables, by default of 32,768 slots, stay in a processor's cache.
 const ID_GENERATIONS: usize = 3;
-
-/// A map that keeps its order and hashes the same in every run.
-pub type Map<K, V> = IndexMap<K, V, FixedState>;
 
 /// A change in the session, as the result of an event.
 #[derive(Clone, Debug)]

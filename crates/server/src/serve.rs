@@ -21,9 +21,9 @@ mod hub;
 mod list;
 mod live;
 mod logins;
-mod looks;
 mod page;
 mod patience;
+mod profiles;
 mod routes;
 mod sessions;
 mod view;
@@ -53,8 +53,8 @@ use events::StreamPace;
 use guard::RequestGuard;
 use hub::{Hub, HubLimits};
 use logins::{Logins, PRINTED};
-use looks::KnownLooks;
 use patience::PatientStream;
+use profiles::KnownProfiles;
 use routes::{Peer, RefusalLog, Site, router};
 use sessions::KnownSessions;
 
@@ -226,7 +226,7 @@ impl Server {
                 base: base_path,
             },
             hub: Hub::new(Arc::new(KnownSessions::new(sessions, report)), HubLimits::default(), report),
-            looks: KnownLooks::new(folders),
+            profiles: KnownProfiles::new(folders),
             shows_secrets,
             pace: StreamPace::default(),
             stop: stopped.clone(),

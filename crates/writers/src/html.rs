@@ -53,7 +53,7 @@ use self::timeline::Timeline;
 const STYLE: &str = include_str!("html/page.css");
 const SCRIPT: &str = include_str!("html/page.js");
 /// Their hashes for the policy. A test prints the correct ones if they differ.
-const STYLE_HASH: &str = "sha256-aFNfQjuPy7AazWZoIe7nLMcITErHIq99ORrpbLqmUGA=";
+const STYLE_HASH: &str = "sha256-4rzSXSKRD0jYOcx95tUSOU+N87tUrPRavv9R/KSesnY=";
 const SCRIPT_HASH: &str = "sha256-qOe92ldwmg3bNHQkQOhN4TMniwTFp21yhdLHehfL1b0=";
 
 /// The classes of nodes in a tree, by level. Deeper nodes have the last one.

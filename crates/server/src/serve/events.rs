@@ -16,7 +16,7 @@ use serde_json::json;
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
-use super::hub::Reading;
+use super::hub::Subscription;
 use super::view::{ReaderPosition, SessionView, ViewEvent};
 use crate::store::StoreError;
 
@@ -142,7 +142,7 @@ fn resync(view: &SessionView) -> ViewEvent {
 
 /// The changes of a session as a stream.
 pub(super) fn changes(
-    reading: Reading,
+    reading: Subscription,
     start: ReplayStart,
     pace: StreamPace,
     stop: watch::Receiver<bool>,
@@ -158,12 +158,12 @@ pub(super) fn changes(
 }
 
 /// The lines of a session as a stream: `data:` each, then `event: done`.
-pub(super) fn lines(reading: Reading, pace: StreamPace, stop: watch::Receiver<bool>) -> Response {
+pub(super) fn lines(reading: Subscription, pace: StreamPace, stop: watch::Receiver<bool>) -> Response {
     stream(reading, StreamForm::Lines, 0, pace, stop)
 }
 
 fn stream(
-    reading: Reading,
+    reading: Subscription,
     form: StreamForm,
     since: u64,
     pace: StreamPace,
@@ -176,7 +176,7 @@ fn stream(
 
 /// Sends everything after a revision as it comes, until the session ends, the reader leaves, or the server stops.
 async fn send_all(
-    reading: &Reading,
+    reading: &Subscription,
     form: StreamForm,
     since: u64,
     pace: StreamPace,

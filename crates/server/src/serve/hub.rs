@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use super::live::LiveSession;
-use super::looks::SessionLook;
+use super::profiles::LoadedProfile;
 use super::sessions::KnownSessions;
 use crate::store::SessionRecord;
 
@@ -77,7 +77,7 @@ pub(super) struct Hub {
 }
 
 /// A reader's share of a pipeline, which is kept while this lives.
-pub(super) struct Reading {
+pub(super) struct Subscription {
     pub(super) live: Arc<LiveSession>,
     readers: Arc<Mutex<ReaderCount>>,
     rings: Arc<Notify>,
@@ -85,7 +85,7 @@ pub(super) struct Reading {
     single: Option<OwnedSemaphorePermit>,
 }
 
-impl Reading {
+impl Subscription {
     /// Whether the pipeline ends with this reader: what it shows doesn't grow.
     pub(super) fn is_single(&self) -> bool {
         self.single.is_some()
@@ -102,7 +102,7 @@ impl Reading {
     }
 }
 
-impl Drop for Reading {
+impl Drop for Subscription {
     fn drop(&mut self) {
         if self.is_single() {
             self.live.stop();
@@ -122,11 +122,11 @@ impl Hub {
     }
 
     /// Returns the pipeline of a session, and starts it if needed. Fails if there are too many, or if no thread can be started.
-    pub(super) async fn open(&self, row: &SessionRecord, look: SessionLook) -> io::Result<Reading> {
+    pub(super) async fn open(&self, row: &SessionRecord, profile: LoadedProfile) -> io::Result<Subscription> {
         let begun = Instant::now();
         loop {
             let left = self.left.notified();
-            let opened = self.try_open(row, &look);
+            let opened = self.try_open(row, &profile);
             let is_full = opened.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock);
             let rest = self.limits.wait.saturating_sub(begun.elapsed());
             if !is_full || tokio::time::timeout(rest, left).await.is_err() {
@@ -136,28 +136,32 @@ impl Hub {
     }
 
     /// Like [`Self::open`], for one answer. If there are too many pipelines, this one is read for that answer alone.
-    pub(super) async fn open_once(&self, row: &SessionRecord, look: SessionLook) -> io::Result<Reading> {
-        match self.try_open(row, &look) {
+    pub(super) async fn open_once(
+        &self,
+        row: &SessionRecord,
+        profile: LoadedProfile,
+    ) -> io::Result<Subscription> {
+        match self.try_open(row, &profile) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             opened => return opened,
         }
         let place = tokio::time::timeout(self.limits.wait, Arc::clone(&self.single).acquire_owned()).await;
         let Ok(Ok(place)) = place else { return Err(io::ErrorKind::WouldBlock.into()) };
-        let live = LiveSession::start(Arc::clone(&self.sessions), row, look, self.report)?;
+        let live = LiveSession::start(Arc::clone(&self.sessions), row, profile, self.report)?;
         let readers = Arc::new(Mutex::new(ReaderCount { now: 0, left: Instant::now() }));
-        let mut reading = Reading::of(&KnownPipeline { live, readers }, &self.left);
+        let mut reading = Subscription::of(&KnownPipeline { live, readers }, &self.left);
         reading.single = Some(place);
         Ok(reading)
     }
 
-    fn try_open(&self, row: &SessionRecord, look: &SessionLook) -> io::Result<Reading> {
+    fn try_open(&self, row: &SessionRecord, profile: &LoadedProfile) -> io::Result<Subscription> {
         let key =
-            PipelineKey { id: row.run.id.clone(), log: row.source.path.clone(), hash: look.hash.clone() };
+            PipelineKey { id: row.run.id.clone(), log: row.source.path.clone(), hash: profile.hash.clone() };
         let mut known = lock(&self.known);
         if let Some(pipeline) = known.get(&key) {
             let state = pipeline.live.state();
             if !(state.has_problem && state.is_done) {
-                return Ok(Reading::of(pipeline, &self.left));
+                return Ok(Subscription::of(pipeline, &self.left));
             }
             // Its log may be readable now.
             known.remove(&key);
@@ -172,10 +176,10 @@ impl Hub {
             };
             known.remove(&oldest).into_iter().for_each(|pipeline| pipeline.live.stop());
         }
-        let live = LiveSession::start(Arc::clone(&self.sessions), row, look.clone(), self.report)?;
+        let live = LiveSession::start(Arc::clone(&self.sessions), row, profile.clone(), self.report)?;
         let readers = Arc::new(Mutex::new(ReaderCount { now: 0, left: Instant::now() }));
         let pipeline = KnownPipeline { live, readers };
-        let reading = Reading::of(&pipeline, &self.left);
+        let reading = Subscription::of(&pipeline, &self.left);
         known.insert(key, pipeline);
         Ok(reading)
     }
@@ -208,7 +212,7 @@ mod tests {
 
     use super::*;
     use crate::run_id::RunId;
-    use crate::serve::looks::{KnownLooks, USUAL};
+    use crate::serve::profiles::{KnownProfiles, USUAL};
     use crate::session_paths::SessionPaths;
 
     const EVENT: &str =
@@ -236,9 +240,9 @@ mod tests {
         Hub::new(Arc::new(KnownSessions::new(paths, |_| ())), limits, |_| ())
     }
 
-    async fn open(hub: &Hub, id: &RunId) -> io::Result<Reading> {
-        let look = KnownLooks::new(Folders::default()).find(USUAL, false).unwrap().unwrap();
-        let reading = hub.open(&hub.sessions.find(id.as_str()).unwrap(), look).await?;
+    async fn open(hub: &Hub, id: &RunId) -> io::Result<Subscription> {
+        let profile = KnownProfiles::new(Folders::default()).find(USUAL, false).unwrap().unwrap();
+        let reading = hub.open(&hub.sessions.find(id.as_str()).unwrap(), profile).await?;
         reading.live.caught_up(Duration::from_secs(20)).await;
         Ok(reading)
     }

@@ -32,7 +32,7 @@ use tokio::sync::watch;
 
 use super::facts::{self, ReportedFigures};
 use super::html::{escaped, shown};
-use super::looks::SessionLook;
+use super::profiles::LoadedProfile;
 use super::sessions::{KnownSessions, title_of};
 use super::view::{SessionView, ViewState};
 use crate::store::{
@@ -63,18 +63,18 @@ impl LiveSession {
     pub(super) fn start(
         sessions: Arc<KnownSessions>,
         row: &SessionRecord,
-        look: SessionLook,
+        profile: LoadedProfile,
         report: fn(&str),
     ) -> io::Result<Arc<Self>> {
         let live = Arc::new(Self {
-            hash: look.hash.clone(),
-            view: Mutex::new(SessionView::new(look.has_lines, row.run.status).map_err(io::Error::other)?),
+            hash: profile.hash.clone(),
+            view: Mutex::new(SessionView::new(profile.has_lines, row.run.status).map_err(io::Error::other)?),
             changed: watch::Sender::default(),
             is_stopped: AtomicBool::new(false),
         });
         let (own, id) = (Arc::clone(&live), row.run.id.clone());
         let work = move || {
-            let read = || SessionReader::read(&own, &sessions, &id, &look);
+            let read = || SessionReader::read(&own, &sessions, &id, &profile);
             let problem = match catch_unwind(AssertUnwindSafe(read)) {
                 Ok(Ok(())) => None,
                 Ok(Err(failure)) => Some(failure.to_string()),
@@ -207,13 +207,13 @@ impl<'a> SessionReader<'a> {
         live: &'a LiveSession,
         sessions: &KnownSessions,
         id: &str,
-        look: &SessionLook,
+        profile: &LoadedProfile,
     ) -> Result<(), ReadFailure> {
         let Some(row) = sessions.find(id) else {
             return Err(ReadFailure::Log(io::ErrorKind::NotFound.into()));
         };
-        let mut setup = look.engine.setup();
-        if !look.has_lines
+        let mut setup = profile.engine.setup();
+        if !profile.has_lines
             && let Output::Entries { formatters, .. } = setup.output
         {
             setup.output = Output::Document { formatters, wants: HtmlFragments::wants() };
@@ -221,7 +221,7 @@ impl<'a> SessionReader<'a> {
         // Times stay in UTC, as in a file.
         let options = PageOptions { fold: setup.profile.layout.fold, ..PageOptions::default() };
         setup.shows_open = row.run.status.is_live();
-        let shows_open = row.run.status.is_live() && !look.has_lines;
+        let shows_open = row.run.status.is_live() && !profile.has_lines;
         let redactor = Redactor::new(&setup.profile.redaction);
         if row.source.kind == SourceKind::History {
             setup.subagents = Some(subagents_of(row.source.path.clone(), Vec::new()));
@@ -238,7 +238,7 @@ impl<'a> SessionReader<'a> {
             redactor,
             fragments: HtmlFragments::new(options),
             rows: Vec::new(),
-            pace: LivePace::new(look.engine.settings().profile.live),
+            pace: LivePace::new(profile.engine.settings().profile.live),
             begun: Instant::now(),
             told: None,
             line: String::new(),

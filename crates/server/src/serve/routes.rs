@@ -32,10 +32,10 @@ use super::guard::{
     self, COOKIE_NAME, GuardVerdict, HttpRefusal, Proof, RequestGuard, Visitor, is_forwarded,
 };
 use super::html::escaped;
-use super::hub::{Hub, Reading};
+use super::hub::{Hub, Subscription};
 use super::list::{ListQuery, list};
-use super::looks::{KnownLooks, OLDER, SessionLook, USUAL};
 use super::page::{PageChoice, page};
+use super::profiles::{KnownProfiles, LoadedProfile, OLDER, USUAL};
 use super::view::{ViewState, node_hash};
 use crate::store::{SessionRecord, SourceRow, open_history};
 
@@ -55,7 +55,7 @@ const STYLE: &str = include_str!("static/serve.css");
 pub(super) struct Site {
     pub(super) guard: RequestGuard,
     pub(super) hub: Hub,
-    pub(super) looks: KnownLooks,
+    pub(super) profiles: KnownProfiles,
     pub(super) shows_secrets: bool,
     pub(super) pace: StreamPace,
     pub(super) stop: watch::Receiver<bool>,
@@ -290,10 +290,10 @@ impl Site {
         in_background(move || sessions.find(&id)).await?.ok_or_else(unknown)
     }
 
-    fn look(&self, profile: &str, visitor: &Visitor) -> Result<SessionLook, HttpRefusal> {
+    fn profile(&self, name: &str, visitor: &Visitor) -> Result<LoadedProfile, HttpRefusal> {
         let unknown = || HttpRefusal::new(StatusCode::NOT_FOUND, "no profile of this name");
-        let look = self.looks.find(profile, self.masks(visitor)).ok_or_else(unknown)?;
-        look.map_err(|problems| {
+        let loaded = self.profiles.find(name, self.masks(visitor)).ok_or_else(unknown)?;
+        loaded.map_err(|problems| {
             let first = problems.0.first().map(ToString::to_string).unwrap_or_default();
             let reason = streamfmt::core::text::clean(&format!("the profile can't be used: {first}"))
                 .replace('\n', "␊");
@@ -308,11 +308,12 @@ impl Site {
         profile: &str,
         visitor: &Visitor,
         once: bool,
-    ) -> Result<Reading, HttpRefusal> {
+    ) -> Result<Subscription, HttpRefusal> {
         let (site, profile, visitor) = (Arc::clone(self), profile.to_owned(), visitor.clone());
         // Reads settings and plugins.
-        let look = in_background(move || site.look(&profile, &visitor)).await??;
-        let opened = if once { self.hub.open_once(row, look).await } else { self.hub.open(row, look).await };
+        let loaded = in_background(move || site.profile(&profile, &visitor)).await??;
+        let opened =
+            if once { self.hub.open_once(row, loaded).await } else { self.hub.open(row, loaded).await };
         opened.map_err(|error| {
             let reason = match error.kind() {
                 io::ErrorKind::WouldBlock => {
@@ -373,7 +374,7 @@ async fn session(
     let unknown = || HttpRefusal::new(StatusCode::NOT_FOUND, "no entry of this id");
     let before = chosen(query.before).map(|id| node_hash(&id).ok_or_else(unknown)).transpose()?;
     let response = in_background(move || {
-        let themes = site.looks.themes();
+        let themes = site.profiles.themes();
         if theme.as_ref().is_some_and(|theme| !themes.contains(theme)) {
             return Err(HttpRefusal::new(StatusCode::NOT_FOUND, "no theme of this name"));
         }
@@ -382,7 +383,7 @@ async fn session(
             profile: &profile,
             theme: theme.as_deref(),
             before,
-            profiles: &site.looks.profiles(),
+            profiles: &site.profiles.profiles(),
             themes: &themes,
             key: &site.guard.logins.log_key(&row.run.id),
             tab: &site.tab(&visitor),
@@ -565,7 +566,7 @@ async fn static_file(
         name => {
             let theme = name.strip_prefix("theme-").and_then(|name| name.strip_suffix(".css"));
             let theme = theme.ok_or_else(unknown)?.to_owned();
-            let style = tokio::task::spawn_blocking(move || site.looks.style(&theme)).await.ok().flatten();
+            let style = tokio::task::spawn_blocking(move || site.profiles.style(&theme)).await.ok().flatten();
             (CSS, Cow::Owned(style.ok_or_else(unknown)?))
         }
     };

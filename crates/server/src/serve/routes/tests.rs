@@ -350,7 +350,7 @@ fn a_tab_returns_by_a_proof() {
 #[test]
 fn files_are_sent_once_and_each_has_its_kind() {
     let site = site();
-    let themes = site.site.looks.themes();
+    let themes = site.site.profiles.themes();
     let theme = format!("theme-{}.css", themes[0]);
     let rows = [
         ("page.css", CSS),

@@ -30,7 +30,7 @@ fn words(html: &str) -> Vec<String> {
 
 /// The words of the activity and of the answer, in a file.
 fn in_file(site: &TestSite, profile: &str, log: &[u8]) -> (Vec<String>, Vec<String>) {
-    let engine = site.site.looks.find(profile, false).unwrap().unwrap().engine;
+    let engine = site.site.profiles.find(profile, false).unwrap().unwrap().engine;
     let mut pipeline = Pipeline::new(engine.setup());
     let mut page = String::new();
     pipeline.push(log, &mut page).unwrap();
@@ -85,12 +85,12 @@ fn the_activity_and_the_answer_are_those_of_the_page_in_a_file() {
         let log = fs::read(path).unwrap();
         let id = site.run(1, false, &site.log("run.ndjson", &log), (0, None));
         // A third of them with the usual profile, and some with each of the others.
-        let profiles = site.site.looks.profiles();
+        let profiles = site.site.profiles.profiles();
         let chosen = profiles.iter().enumerate().filter(|(number, profile)| {
             if *profile == "page" { at % 3 == 0 } else { (at + number) % 30 == 0 }
         });
         for (_, profile) in chosen {
-            if site.site.looks.find(profile, false).unwrap().unwrap().has_lines {
+            if site.site.profiles.find(profile, false).unwrap().unwrap().has_lines {
                 continue;
             }
             let (file, file_answer) = in_file(&site, profile, &log);
@@ -209,7 +209,7 @@ fn readers_that_join_at_any_time_end_with_the_same_page() {
                 }
                 for (number, (page, stream)) in readers.iter_mut().enumerate() {
                     let mut same = false;
-                    for _ in 0..100 {
+                    for _ in 0..1_000 {
                         stream.wait(std::time::Duration::from_millis(30)).await;
                         page.apply(&stream.text);
                         let (now, revision) = OpenPage::of(&site, &id).await;

@@ -21,9 +21,9 @@ use crate::serve::address::AddressFile;
 use crate::serve::connections::{ConnectionLimits, Connections, Owner};
 use crate::serve::events::StreamPace;
 use crate::serve::guard::RequestGuard;
-use crate::serve::hub::{Hub, HubLimits, Reading};
+use crate::serve::hub::{Hub, HubLimits, Subscription};
 use crate::serve::logins::{Logins, PRINTED, TokenUse};
-use crate::serve::looks::{KnownLooks, USUAL};
+use crate::serve::profiles::{KnownProfiles, USUAL};
 use crate::serve::routes::{Peer, RefusalLog, Site, router};
 use crate::serve::sessions::KnownSessions;
 use crate::session_paths::SessionPaths;
@@ -74,7 +74,7 @@ impl TestSite {
                 base: form.base.to_owned(),
             },
             hub: Hub::new(Arc::new(KnownSessions::new(paths, |_| ())), form.hub, |_| ()),
-            looks: KnownLooks::new(Folders::default()),
+            profiles: KnownProfiles::new(Folders::default()),
             shows_secrets: form.shows_secrets,
             pace: form.pace,
             stop: stopped,
@@ -108,10 +108,10 @@ impl TestSite {
     }
 
     /// A reader of a session.
-    pub(in crate::serve) async fn reading(&self, id: &str) -> Reading {
+    pub(in crate::serve) async fn reading(&self, id: &str) -> Subscription {
         let row = self.site.hub.sessions.find(id).unwrap();
-        let look = self.site.looks.find(USUAL, false).unwrap().unwrap();
-        self.site.hub.open(&row, look).await.unwrap()
+        let profile = self.site.profiles.find(USUAL, false).unwrap().unwrap();
+        self.site.hub.open(&row, profile).await.unwrap()
     }
 
     pub(in crate::serve) fn log(&self, name: &str, text: &[u8]) -> std::path::PathBuf {

@@ -24,7 +24,7 @@ const HASH: usize = 16;
 
 /// A loaded profile, with or without masking.
 #[derive(Clone)]
-pub(super) struct SessionLook {
+pub(super) struct LoadedProfile {
     pub(super) engine: Engine,
     /// The hash of settings, plugins, masking and program version. Equal hashes mean equal pages.
     pub(super) hash: String,
@@ -33,13 +33,13 @@ pub(super) struct SessionLook {
 }
 
 /// The available profiles and themes.
-pub(super) struct KnownLooks {
+pub(super) struct KnownProfiles {
     folders: Folders,
-    known: Mutex<BTreeMap<(String, bool), (Instant, SessionLook)>>,
+    known: Mutex<BTreeMap<(String, bool), (Instant, LoadedProfile)>>,
     names: Mutex<Option<(Instant, Vec<String>)>>,
 }
 
-impl KnownLooks {
+impl KnownProfiles {
     pub(super) fn new(folders: Folders) -> Self {
         Self { folders, known: Mutex::default(), names: Mutex::default() }
     }
@@ -66,23 +66,23 @@ impl KnownLooks {
     }
 
     /// Loads a profile of that list. `None` if the name is unknown.
-    pub(super) fn find(&self, profile: &str, masks: bool) -> Option<Result<SessionLook, Problems>> {
+    pub(super) fn find(&self, profile: &str, masks: bool) -> Option<Result<LoadedProfile, Problems>> {
         if !self.profiles().iter().any(|name| name == profile) {
             return None;
         }
         let key = (profile.to_owned(), masks);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, look)) = known.get(&key).filter(|(read, _)| read.elapsed() < FRESH) {
-            return Some(Ok(look.clone()));
+        if let Some((_, loaded)) = known.get(&key).filter(|(read, _)| read.elapsed() < FRESH) {
+            return Some(Ok(loaded.clone()));
         }
-        let look = self.read(profile, masks);
-        if let Ok(look) = &look {
-            known.insert(key, (Instant::now(), look.clone()));
+        let loaded = self.read(profile, masks);
+        if let Ok(loaded) = &loaded {
+            known.insert(key, (Instant::now(), loaded.clone()));
         }
-        Some(look)
+        Some(loaded)
     }
 
-    fn read(&self, profile: &str, masks: bool) -> Result<SessionLook, Problems> {
+    fn read(&self, profile: &str, masks: bool) -> Result<LoadedProfile, Problems> {
         let files = Files::default();
         let builder = || {
             let mut builder =
@@ -109,7 +109,7 @@ impl KnownLooks {
         }
         let mut hash = HEXLOWER.encode(&hash.finalize());
         hash.truncate(HASH);
-        Ok(SessionLook { engine, hash, has_lines })
+        Ok(LoadedProfile { engine, hash, has_lines })
     }
 
     /// The names of all themes.
