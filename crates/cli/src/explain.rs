@@ -66,7 +66,7 @@ impl ExplainArgs {
         if let (Some(tool), Some(doubt)) = (&explanation.tool, &explanation.doubt) {
             print(&format!("{tool}: {doubt}"));
         }
-        let text = if self.json { json::pretty(&explanation) } else { told(&explanation) };
+        let text = if self.json { json::pretty(&explanation) } else { explanation_text(&explanation) };
         Ok(text.trim_end().as_bytes().to_vec())
     }
 
@@ -116,12 +116,12 @@ impl ExplainArgs {
                 at.next.map_or_else(String::new, |next| format!(" (the next one begins at line {next})"));
             return Err(complain(&format!("no item begins at line {line}{next}")));
         }
-        let text = if self.json { json::pretty(&at) } else { text_of(&at, line) };
+        let text = if self.json { json::pretty(&at) } else { items_text(&at, line) };
         Ok(text.trim_end().as_bytes().to_vec())
     }
 }
 
-fn text_of(at: &At, line: u64) -> String {
+fn items_text(at: &At, line: u64) -> String {
     let mut text = String::new();
     // Writing to a string can't fail.
     for item in &at.items {
@@ -144,7 +144,7 @@ fn text_of(at: &At, line: u64) -> String {
     text
 }
 
-fn told(explanation: &Explanation) -> String {
+fn explanation_text(explanation: &Explanation) -> String {
     let head = match (&explanation.tool, explanation.action, explanation.kind) {
         (Some(tool), Some(action), _) => format!("{} (@{action})", one_line(tool)),
         (_, _, kind) => kind.unwrap_or_default().to_owned(),
@@ -254,7 +254,7 @@ mod tests {
             (Some(6), "… and 6 more items\n\nshown\n  ● ls\n"),
         ] {
             let at = At { more, shown: "● ls".to_owned(), ..At::default() };
-            assert_eq!(text_of(&at, 1), text);
+            assert_eq!(items_text(&at, 1), text);
         }
     }
 

@@ -86,9 +86,9 @@ fn check(schema: &RecordSchema, path: &Path) -> Result<u8, u8> {
     let mut add = |lines: &mut String, flaw: Option<Flaw>| {
         let Some(Flaw { line, reason }) = flaw else { return };
         flaws += 1;
-        let told = one_line(&format!("{name}:{line}: {reason}"));
-        let told = if is_ci { parted(&told) } else { told.into() };
-        let _ = writeln!(lines, "{told}");
+        let message = one_line(&format!("{name}:{line}: {reason}"));
+        let message = if is_ci { parted(&message) } else { message.into() };
+        let _ = writeln!(lines, "{message}");
     };
     let mut check = RecordCheck::new(schema);
     let mut framer = Framer::new(MAX_RECORD);

@@ -83,7 +83,7 @@ pub fn fold_unseen(view: &mut View, keeps_title: bool) {
     let mut text = String::new();
     if !keeps_title {
         view.mark = None;
-        view.goes_on = false;
+        view.continues_call = false;
         text.push_str(std::mem::take(&mut view.title).text());
     }
     if view.body.is_empty() && text.is_empty() {

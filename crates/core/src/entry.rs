@@ -21,7 +21,7 @@ pub use block::{Block, BlockSize, ListItem, Point, text_size};
 pub use diff::{DiffLine, DiffLines, Hunk, LineChange, PairedLine};
 pub(crate) use line::{FOLDED, HIDDEN};
 
-pub use line::{GOES_ON, Line, OneLine, Span, TextLayout};
+pub use line::{CONTINUES_CALL, Line, OneLine, Span, TextLayout};
 pub(crate) use read::{blocks as read_blocks, mark as read_mark};
 
 /// The presentation that a formatter returns for an item.
@@ -36,7 +36,7 @@ pub struct View {
     #[serde(default, deserialize_with = "read::blocks", skip_serializing_if = "Vec::is_empty")]
     pub body: Vec<Block>,
     /// On a result: whether its title continues that of its call: `lines 14–17` … `of 22`.
-    pub goes_on: bool,
+    pub continues_call: bool,
 }
 
 /// The name of a glyph, or none. It is an alias because `serde` would borrow a field whose type is visibly a reference.
@@ -45,7 +45,7 @@ pub type Mark = Option<&'static str>;
 impl View {
     /// A view with a mark and a title.
     pub fn titled(mark: &'static str, title: Line) -> Self {
-        Self { mark: Some(mark), title, body: Vec::new(), goes_on: false }
+        Self { mark: Some(mark), title, body: Vec::new(), continues_call: false }
     }
 
     /// A view of blocks without a title.
@@ -53,10 +53,10 @@ impl View {
         Self { body, ..Self::default() }
     }
 
-    /// Replaces the title by one from a script or JSON, where [`View::goes_on`] follows from the role of the first span.
+    /// Replaces the title by one from a script or JSON, where [`View::continues_call`] follows from the role of the first span.
     #[must_use]
     pub fn retitled(mut self, title: Line) -> Self {
-        self.goes_on = title.roles().next() == Some(Role::of(GOES_ON));
+        self.continues_call = title.roles().next() == Some(Role::of(CONTINUES_CALL));
         self.title = title;
         self
     }

@@ -172,8 +172,8 @@ unsafe extern "C" fn session<P: NativePlugin>(
     // SAFETY: the host's text and sink live until this function returns.
     let (session, mut answer) = unsafe { (text(session), Answer::new(*host, sink)) };
     let moment = if moment == BEGIN { Moment::Begin } else { Moment::End };
-    let told = caught(*host, || plugin.session(moment, session.unwrap_or("{}"), &mut answer));
-    told.map_or(FAILED, |()| OK)
+    let outcome = caught(*host, || plugin.session(moment, session.unwrap_or("{}"), &mut answer));
+    outcome.map_or(FAILED, |()| OK)
 }
 
 unsafe extern "C" fn observe<P: NativePlugin>(

@@ -424,7 +424,7 @@ fn behind<'a>(
 
 /// Returns the separator between a call and the title of its result.
 fn between(view: &View) -> &'static str {
-    if view.goes_on { " " } else { SEPARATOR }
+    if view.continues_call { " " } else { SEPARATOR }
 }
 
 /// Whether a result is a success with only a short title.

@@ -267,12 +267,12 @@ fn print_json(
             one
         })
         .collect();
-    let mut told = json!({ "schema": SCHEMA, "lines": finder.lines, "known": known, "found": found });
+    let mut output = json!({ "schema": SCHEMA, "lines": finder.lines, "known": known, "found": found });
     let left_out = finder.left_out();
     if !left_out.is_empty() {
-        told["left_out"] = left_out.into();
+        output["left_out"] = left_out.into();
     }
-    writeln!(page, "{}", pretty(&told))
+    writeln!(page, "{}", pretty(&output))
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ pub(crate) const FOLDED: &str = "details.folded";
 pub(crate) const HIDDEN: &str = "details.hidden";
 
 /// The role of a title that continues that of its call.
-pub const GOES_ON: &str = "result.note.of";
+pub const CONTINUES_CALL: &str = "result.note.of";
 
 /// The layout of a text. Writers decide by it, never by a role's name, which determines only the look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

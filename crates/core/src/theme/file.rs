@@ -39,16 +39,16 @@ const VARIANT_KEYS: &[&str] = KEYS.split_at(4).0;
 const STYLE_KEYS: [&str; 8] = ["fg", "bg", "like", "bold", "dim", "italic", "underline", "reverse"];
 
 /// A colour in a theme; `None` is `default`, the terminal's own.
-pub(super) type Ink = Option<Color>;
+pub(super) type PaletteColor = Option<Color>;
 
 /// Names for colours.
-pub(super) type Palette = ByName<Ink>;
+pub(super) type Palette = ByName<PaletteColor>;
 
 /// The definition of a role in a file. Attributes that it doesn't set come from the role that it is like.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RoleDraft {
-    fg: Option<Ink>,
-    bg: Option<Ink>,
+    fg: Option<PaletteColor>,
+    bg: Option<PaletteColor>,
     bold: Option<bool>,
     dim: Option<bool>,
     italic: Option<bool>,
@@ -341,7 +341,7 @@ impl<'a> ThemeFile<'a> {
     }
 
     /// Parses a colour. An unknown colour is reported.
-    fn color(&self, value: &Spanned<DeValue<'_>>, palette: &Palette) -> Option<Ink> {
+    fn color(&self, value: &Spanned<DeValue<'_>>, palette: &Palette) -> Option<PaletteColor> {
         let name = match value.get_ref() {
             DeValue::String(name) => name.as_ref(),
             DeValue::Integer(number) => number.as_str(),
@@ -397,7 +397,7 @@ fn sorted<'t>(table: &'t DeTable<'_>) -> Vec<KeyValue<'t>> {
 }
 
 /// The colour of this name.
-fn find_color(name: &str, palette: &Palette) -> Option<Ink> {
+fn find_color(name: &str, palette: &Palette) -> Option<PaletteColor> {
     match name {
         "default" => Some(None),
         _ => palette.get(name).copied().or_else(|| Color::parse(name).map(Some)),

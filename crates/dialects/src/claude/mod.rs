@@ -473,10 +473,10 @@ impl Claude {
             return builder.put(leveled(notice, "warning"));
         }
         let diagnostics = (kind == "diagnostics").then(|| Content::Own(diagnostics(attachment)));
-        let told = ["content", "stderr", "message", "stopReason"].map(|key| content(attachment, key));
+        let texts = ["content", "stderr", "message", "stopReason"].map(|key| content(attachment, key));
         let blocking = attachment.get("blockingError").map(|error| content(error, "blockingError"));
         let text =
-            told.into_iter().chain(blocking).chain(diagnostics).find(|text| !matches!(text, Content::None));
+            texts.into_iter().chain(blocking).chain(diagnostics).find(|text| !matches!(text, Content::None));
         let text = text.unwrap_or(Content::None);
         let event = if kind.starts_with("hook_") { "hook" } else { "attachment" };
         let is_failure = matches!(

@@ -86,7 +86,7 @@ fn read_lines(answer: &mut ResultContext<'_>) -> Option<View> {
         if !asks_for(answer, start, lines) {
             answer.note(lines_read(start, lines, total));
         } else if let Some(total) = total {
-            answer.goes_on(Text::clean_owned(format!("of {}", &*figures::count(total))));
+            answer.continues_call(Text::clean_owned(format!("of {}", &*figures::count(total))));
         } else {
             return None;
         }
@@ -113,7 +113,7 @@ fn read_lines(answer: &mut ResultContext<'_>) -> Option<View> {
     }
     if is_asked && is_once {
         if let Some(total) = total {
-            answer.goes_on(Text::clean_owned(format!("of {}", &*figures::count(total))));
+            answer.continues_call(Text::clean_owned(format!("of {}", &*figures::count(total))));
         }
     } else if lines > 0 || has_count {
         answer.note(lines_read(start, lines, total));
@@ -153,7 +153,7 @@ fn read_lines(answer: &mut ResultContext<'_>) -> Option<View> {
                 mark: None,
                 title: std::mem::take(&mut answer.title),
                 body: std::mem::take(&mut answer.body),
-                goes_on: answer.goes_on,
+                continues_call: answer.continues_call,
             })
         }
         None => answer.done(),

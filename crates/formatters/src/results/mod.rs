@@ -14,7 +14,7 @@ use memchr::memmem;
 use crate::context::{ItemContext, images};
 use crate::generic;
 use crate::sentence::first_sentence;
-use streamfmt_core::entry::{Block, GOES_ON, Line, OneLine, View};
+use streamfmt_core::entry::{Block, CONTINUES_CALL, Line, OneLine, View};
 use streamfmt_core::figures;
 use streamfmt_core::find::find;
 use streamfmt_core::item::FactRef;
@@ -36,7 +36,7 @@ pub(super) struct ResultContext<'a> {
     has_failed: bool,
     pub(super) title: Line,
     /// Whether the title continues that of the call.
-    goes_on: bool,
+    continues_call: bool,
     pub(super) body: Vec<Block>,
 }
 
@@ -48,7 +48,7 @@ pub(super) fn view(context: ItemContext<'_>, form: FormatResult) -> Option<View>
     let item = context.item;
     let call = item.call.as_ref().and_then(|id| context.session.call(id));
     let (title, body) = (Line::default(), Vec::new());
-    let mut answer = ResultContext { context, call, has_failed: false, title, goes_on: false, body };
+    let mut answer = ResultContext { context, call, has_failed: false, title, continues_call: false, body };
     if item.error {
         answer.failure();
         if context.whole && !context.full {
@@ -142,10 +142,10 @@ impl ResultContext<'_> {
     }
 
     /// Adds a note that continues the call's title: `lines 14–17` … `of 22`.
-    fn goes_on(&mut self, text: Text) {
+    fn continues_call(&mut self, text: Text) {
         if self.title.is_empty() {
-            self.title.attach(GOES_ON, text);
-            self.goes_on = true;
+            self.title.attach(CONTINUES_CALL, text);
+            self.continues_call = true;
         } else {
             self.note(text);
         }
@@ -362,13 +362,13 @@ impl ResultContext<'_> {
                 self.title.attach("result.note", Text::own(" · "));
                 self.title.append(&title);
             }
-            self.goes_on = false;
+            self.continues_call = false;
         }
         View {
             mark: if self.has_failed { Some("error") } else { mark(context.item) },
             title: std::mem::take(&mut self.title),
             body: std::mem::take(&mut self.body),
-            goes_on: self.goes_on,
+            continues_call: self.continues_call,
         }
     }
 

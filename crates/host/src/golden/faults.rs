@@ -46,11 +46,11 @@ pub(super) fn one_fails(
             "when plugin call {number} fails, {id} is not formatted as if the call had returned nothing"
         ));
     }
-    let met = failing.journal().met()?;
-    if let Some(id) = met.lone.filter(|id| with.get(id) != bare.get(id)) {
+    let faulty = failing.journal().faulty_call()?;
+    if let Some(id) = faulty.lone.filter(|id| with.get(id) != bare.get(id)) {
         return Some(format!("when plugin call {number} fails, {id} is not formatted as without plugins"));
     }
-    if met.is_hook {
+    if faulty.is_hook {
         // Its state then lacks an update, so later items may be formatted differently, but none may be missing.
         let is_lost = |id: &Id| !with.contains_key(id) && !is_aside(id) && !is_of_records(id);
         let lost = expected.keys().find(|id| is_lost(id))?;

@@ -122,7 +122,7 @@ pub(crate) enum Fault {
 
 /// The call that a fault was injected into.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Met {
+pub(crate) struct FaultyCall {
     /// Whether it may write the plugin's state.
     pub(crate) is_hook: bool,
     /// The item that it formats, if no other function of any plugin formats it.
@@ -167,7 +167,7 @@ struct JournalState {
     /// The fault to inject, if any.
     fault: Option<Fault>,
     /// The call that it was injected into.
-    met: Option<Met>,
+    faulty_call: Option<FaultyCall>,
 }
 
 impl Journal {
@@ -246,15 +246,20 @@ impl Journal {
     }
 
     /// The call that the fault was injected into, if any.
-    pub(crate) fn met(&self) -> Option<Met> {
-        self.inner().met.clone()
+    pub(crate) fn faulty_call(&self) -> Option<FaultyCall> {
+        self.inner().faulty_call.clone()
     }
 
     /// Adds the counts of one run.
-    pub(crate) fn note_run(&self, calls: u64, met: Option<Met>, spent: impl Iterator<Item = (String, u64)>) {
+    pub(crate) fn note_run(
+        &self,
+        calls: u64,
+        faulty_call: Option<FaultyCall>,
+        spent: impl Iterator<Item = (String, u64)>,
+    ) {
         let mut inner = self.inner();
         inner.calls += calls;
-        inner.met = met.or(inner.met.take());
+        inner.faulty_call = faulty_call.or(inner.faulty_call.take());
         for (name, steps) in spent {
             *inner.spent.entry(name).or_default() += steps;
         }

@@ -84,14 +84,14 @@ impl Config {
                 .project_files(by, path)
                 .map_err(|why| Unusable::Missing(ProblemKind::Unreadable, why))?;
             return match files {
-                super::project::Brought::File(name, text) => {
+                super::project::ProjectTarget::File(name, text) => {
                     let stem = Path::new(&name).file_stem().unwrap_or_default().to_string_lossy();
                     let file = Path::new(&name).file_name().unwrap_or_default().to_string_lossy();
                     let mut pack = PluginSource::from_text(&file, text);
                     pack.name = stem.into_owned();
                     Ok(pack)
                 }
-                super::project::Brought::Folder(files) => {
+                super::project::ProjectTarget::Folder(files) => {
                     PluginSource::from_files(files).map_err(Unusable::Broken)
                 }
             };

@@ -46,7 +46,7 @@ pub struct Project {
 }
 
 /// The target of a path in a project.
-pub(super) enum Brought {
+pub(super) enum ProjectTarget {
     /// A file: its name and its text.
     File(String, String),
     /// A folder: its files.
@@ -126,16 +126,16 @@ impl Project {
     }
 
     /// Resolves a path in a file of the project, with the contents that were trusted.
-    fn brought(&self, by: &SettingsFile, path: &str) -> Result<Brought, String> {
+    fn target(&self, by: &SettingsFile, path: &str) -> Result<ProjectTarget, String> {
         let closure = self.closure.as_ref().ok_or("the project is not trusted")?;
         let name = name_of(closure, &by.folder().join(path)).map_err(|error| error.to_string())?;
         match text_of(closure, &name) {
             Err(FileError::Missing) => {}
             Err(error) => return Err(error.to_string()),
-            Ok(text) => return Ok(Brought::File(name, text.to_owned())),
+            Ok(text) => return Ok(ProjectTarget::File(name, text.to_owned())),
         }
         let files = texts_in(closure, &format!("{name}/"));
-        if files.is_empty() { Err(FileError::Missing.to_string()) } else { Ok(Brought::Folder(files)) }
+        if files.is_empty() { Err(FileError::Missing.to_string()) } else { Ok(ProjectTarget::Folder(files)) }
     }
 
     /// Its own plugin, `.streamfmt/init.lua`, if it is trusted.
@@ -333,11 +333,11 @@ impl Config {
     pub(crate) fn read_beside(&self, by: &SettingsFile, path: &str) -> Result<(PathBuf, String), String> {
         if by.layer == SettingsLayer::Project {
             return match self.project_files(by, path)? {
-                Brought::File(name, text) => {
+                ProjectTarget::File(name, text) => {
                     let root = self.project.as_ref().map(|project| project.root.clone()).unwrap_or_default();
                     Ok((root.join(name), text))
                 }
-                Brought::Folder(_) => Err(FileError::OtherKind("file").to_string()),
+                ProjectTarget::Folder(_) => Err(FileError::OtherKind("file").to_string()),
             };
         }
         if by.layer <= SettingsLayer::Pack {
@@ -349,9 +349,9 @@ impl Config {
         Ok((source.path, text))
     }
 
-    pub(super) fn project_files(&self, by: &SettingsFile, path: &str) -> Result<Brought, String> {
+    pub(super) fn project_files(&self, by: &SettingsFile, path: &str) -> Result<ProjectTarget, String> {
         let project = self.project.as_ref().ok_or("there is no project")?;
-        project.brought(by, path)
+        project.target(by, path)
     }
 
     /// The trusted files of the project, if it is trusted.

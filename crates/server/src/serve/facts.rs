@@ -103,12 +103,12 @@ fn durations(run: &SessionRun, stored: Option<u64>, reported: Option<u64>) -> Op
 fn tokens(usage: Usage) -> Option<String> {
     let Usage { input, output, cache_read, cache_write } = usage;
     let kinds = [(input, "in"), (output, "out"), (cache_read, "from cache"), (cache_write, "to cache")];
-    let told: Vec<String> = kinds
+    let counted: Vec<String> = kinds
         .into_iter()
         .filter(|(count, _)| *count > 0)
         .map(|(count, kind)| format!("{} {kind}", &*figures::tokens(count)))
         .collect();
-    (!told.is_empty()).then(|| escaped(&told.join(", ")))
+    (!counted.is_empty()).then(|| escaped(&counted.join(", ")))
 }
 
 /// Returns the HTML of a time in UTC. The script shows it in the reader's zone.

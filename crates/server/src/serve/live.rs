@@ -114,7 +114,7 @@ impl LiveSession {
     /// Notifies readers if anything has changed.
     fn publish(&self) {
         let now = self.view().state();
-        self.changed.send_if_modified(|told| std::mem::replace(told, now) != now);
+        self.changed.send_if_modified(|before| std::mem::replace(before, now) != now);
     }
 
     /// Waits until the end of the log was reached, for at most `most`. Returns whether it was.
@@ -194,7 +194,7 @@ struct SessionReader<'a> {
     pace: LivePace,
     begun: Instant,
     /// When the facts were updated last.
-    told: Option<Instant>,
+    updated: Option<Instant>,
     /// An incomplete line, in a profile that writes lines.
     line: String,
     is_caught_up: bool,
@@ -240,7 +240,7 @@ impl<'a> SessionReader<'a> {
             rows: Vec::new(),
             pace: LivePace::new(profile.engine.settings().profile.live),
             begun: Instant::now(),
-            told: None,
+            updated: None,
             line: String::new(),
             is_caught_up: false,
             shows_open,
@@ -497,11 +497,11 @@ impl<'a> SessionReader<'a> {
 
     /// Updates the facts if they may have changed.
     fn update_facts(&mut self, is_due: bool) {
-        let is_soon = self.told.is_some_and(|told| told.elapsed() < FACTS);
+        let is_soon = self.updated.is_some_and(|updated| updated.elapsed() < FACTS);
         if !is_due && (is_soon || !self.is_caught_up) {
             return;
         }
-        self.told = Some(Instant::now());
+        self.updated = Some(Instant::now());
         let read = self.collector.so_far(&self.pipeline);
         let reported = ReportedFigures::of(&self.row, &read);
         let card = facts::card(&self.row, &read, reported, self.waiting(), self.redactor.as_mut());
@@ -511,8 +511,8 @@ impl<'a> SessionReader<'a> {
         let mut view = self.live.view();
         view.status = self.row.run.status;
         let is_short = is_due || overview.len() <= LONG_OVERVIEW;
-        let told = (&view.card, &view.session, &view.highlights, &view.failure);
-        let is_news = told != (&card, &session, &highlights, &failure);
+        let before = (&view.card, &view.session, &view.highlights, &view.failure);
+        let is_news = before != (&card, &session, &highlights, &failure);
         if is_news || is_short && view.overview != overview {
             (view.session, view.highlights, view.failure) = (session, highlights, failure);
             if is_short {

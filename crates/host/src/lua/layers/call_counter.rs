@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use streamfmt_core::item::Id;
 
-use crate::plugin::journal::{Fault, Met};
+use crate::plugin::journal::{Fault, FaultyCall};
 
 /// The calls of all plugins of a run.
 #[derive(Default)]
@@ -17,7 +17,7 @@ pub(crate) struct CallCounter {
     /// The items formatted so far. Filled only when there is a fault.
     entered: RefCell<HashSet<Id>>,
     /// The last call that the fault replaced.
-    pub(crate) met: RefCell<Option<Met>>,
+    pub(crate) faulty_call: RefCell<Option<FaultyCall>>,
 }
 
 impl CallCounter {
@@ -47,7 +47,7 @@ impl CallCounter {
             return None;
         }
         let lone = self.lone.borrow().clone().filter(|_| !is_hook);
-        self.met.replace(Some(Met { is_hook, lone }));
+        self.faulty_call.replace(Some(FaultyCall { is_hook, lone }));
         let error = || mlua::Error::runtime("failed on purpose, to test the fallback");
         Some(if fails { Err(error()) } else { Ok(mlua::Value::Nil) })
     }

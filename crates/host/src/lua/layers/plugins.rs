@@ -53,7 +53,7 @@ pub(crate) struct Plugins {
 impl Drop for Plugins {
     fn drop(&mut self) {
         let spent = self.all.iter().map(|plugin| (plugin.name(), plugin.spent()));
-        self.journal.note_run(self.counter.calls.get(), self.counter.met.take(), spent);
+        self.journal.note_run(self.counter.calls.get(), self.counter.faulty_call.take(), spent);
     }
 }
 

@@ -205,13 +205,13 @@ impl WriterState {
     fn spelled(&self, view: &View, entry: &Entry) -> View {
         let is_titled = !view.title.is_empty();
         let text = is_titled.then(|| self.part_text("title", |lua| title_table(lua, entry))).flatten();
-        let goes_on = view.goes_on && text.is_none();
+        let continues_call = view.continues_call && text.is_none();
         let mut title = view.title.clone();
         match text {
             Some(text) => title = spelled_line(&text.trimmed_end()),
             None => self.spell_line(&mut title),
         }
-        View { mark: view.mark, title, body: self.spelled_blocks(&view.body), goes_on }
+        View { mark: view.mark, title, body: self.spelled_blocks(&view.body), continues_call }
     }
 
     /// Replaces the blocks that the script writes. Nesting is bounded, by `clip` and by the reader of answers.
