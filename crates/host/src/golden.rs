@@ -8,12 +8,12 @@
 //!     case.toml                     optional: the settings that differ here
 //!     expected/default.text.txt     <profile>.<writer>.<ending>
 //!
-//! find (suite) ─▶ cells ─▶ Checker ─▶ outcomes ─▶ report
+//! find (suite) ─▶ variants ─▶ Checker ─▶ outcomes ─▶ report
 //!      choices    case     engines, run, live,       diff
 //!                          laws, faults
 //! ```
 //!
-//! A case is checked once for each combination of profile and writer that it asks for; each combination is a [`Cell`]. Besides
+//! A case is checked once for each combination of profile and writer that it asks for; each combination is a [`CaseVariant`]. Besides
 //! comparing the output, a check verifies the laws that hold for every input.
 //!
 //! ```no_run
