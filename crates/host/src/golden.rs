@@ -9,8 +9,8 @@
 //!     expected/default.text.txt     <profile>.<writer>.<ending>
 //!
 //! find (suite) ─▶ variants ─▶ Checker ─▶ outcomes ─▶ report
-//!      choices    case     engines, run, live,       diff
-//!                          laws, faults
+//!      choices    case        engines, run, live,       diff
+//!                             laws, faults
 //! ```
 //!
 //! A case is checked once for each combination of profile and writer that it asks for; each combination is a [`CaseVariant`]. Besides
