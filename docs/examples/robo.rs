@@ -112,7 +112,7 @@ impl Decoder for Robo {
         } else if let Some(spent) = value.get("spent") {
             let count = |name: &str| spent.get(name).and_then(Value::int).unwrap_or(0).unsigned_abs();
             let usage = Usage { input: count("read"), output: count("written"), ..Usage::default() };
-            out.push(Event::Usage { message: id("of").unwrap_or_else(line), usage });
+            out.push(Event::Usage { message: id("of").unwrap_or_else(line), usage, details: None });
         } else if let Some(end) = value.get("end").and_then(Value::str) {
             let mut outcome = item(line(), Kind::Outcome);
             if !end.is("ok") {

@@ -160,7 +160,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         });
         #[cfg(unix)]
         if let Some(figures) = &mut self.figures {
-            *figures = FormattedFigures::Collecting(FiguresCollector::watching(&mut setup));
+            *figures = FormattedFigures::Collecting(FiguresCollector::watching(&mut setup, true));
         }
         setup.subagents = input.path().map(|path| match source.follower() {
             Some(follower) => follower.follow_side_files(&self.args.files, setup.max_line),

@@ -3,6 +3,8 @@
 mod check;
 mod remove;
 mod show;
+mod stats;
+mod stats_table;
 mod table;
 
 use std::io::{self, IsTerminal};
@@ -30,12 +32,19 @@ const ROWS: usize = 30;
 impl SessionsArgs {
     /// Runs the command and returns the exit code. The error is an exit code; its reason was reported.
     pub(crate) fn run(self) -> Result<u8, u8> {
+        if let SessionsCommand::Stats(stats) = &self.command
+            && !stats.paths.is_empty()
+        {
+            return stats.run_on_files();
+        }
         let data = claimed_folder()?;
         if let SessionsCommand::Check { repair } = self.command {
             return check::run(&data, repair);
         }
         let opened = match self.command {
-            SessionsCommand::List(_) | SessionsCommand::Show(_) => Store::open_to_read(&data),
+            SessionsCommand::List(_) | SessionsCommand::Show(_) | SessionsCommand::Stats(_) => {
+                Store::open_to_read(&data)
+            }
             _ => Store::open(&data),
         };
         let mut store = opened.map_err(|error| refuse(&error))?;
@@ -49,6 +58,7 @@ impl SessionsArgs {
             SessionsCommand::Import { paths } => import(&mut store, &paths),
             // It ran before the database was opened, which may replace it.
             SessionsCommand::Check { .. } => Ok(OK),
+            SessionsCommand::Stats(stats) => stats.run(&mut store),
             SessionsCommand::Reindex => reindex(&mut store),
             SessionsCommand::Rm(rm) => rm.run(&mut store),
             SessionsCommand::Prune(prune) => prune.run(&mut store),
@@ -112,11 +122,15 @@ impl ListArgs {
         let text = if self.json {
             rows.iter().map(json::line).collect::<Vec<_>>().join("\n")
         } else {
-            let width = is_terminal.then(terminal_size::terminal_size).flatten();
-            table::text(&rows, width.map(|(columns, _)| usize::from(columns.0)))
+            table::text(&rows, is_terminal.then(terminal_width).flatten())
         };
         if text.is_empty() { Ok(OK) } else { write_out(text.as_bytes()) }
     }
+}
+
+/// The width of the terminal, in columns.
+fn terminal_width() -> Option<usize> {
+    terminal_size::terminal_size().map(|(columns, _)| usize::from(columns.0))
 }
 
 fn import(store: &mut Store, paths: &[PathBuf]) -> Result<u8, u8> {

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::item::{Id, Item, Status};
@@ -51,6 +52,8 @@ pub enum Event {
         message: Id,
         /// Its tokens.
         usage: Usage,
+        /// What else is known of it, if [`Input::counts`](crate::dialect::Input::counts).
+        details: Option<Box<UsageDetails>>,
     },
     /// The cost of a message in US dollars, from a stream whose outcomes have the sums of these: it counts until such an outcome comes.
     Cost(f64),
@@ -160,6 +163,39 @@ impl Facts {
         self.background_tasks = news.background_tasks.or(self.background_tasks);
         is_other
     }
+}
+
+/// What is known of the tokens of a message beside their number.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UsageDetails {
+    /// When they were reported.
+    pub at: Option<Timestamp>,
+    /// The model that answered, if it isn't that of the session.
+    pub model: Option<String>,
+    /// Identifies the message among those of all sessions: a copy of its lines in another session has the same key. `None` if its id is
+    /// unique in its session only.
+    pub key: Option<u64>,
+    /// If the tokens are the sum of all messages of the session so far: those since the last report.
+    pub added: Option<Usage>,
+    /// Whether the line repeats one of another session.
+    pub is_repeated: bool,
+    /// Of the tokens written to the cache, those that are kept for an hour.
+    pub cache_write_hour: u64,
+    /// Searches of the web, which are charged apart.
+    pub searches: u64,
+}
+
+impl UsageDetails {
+    /// Nothing.
+    pub const NONE: Self = Self {
+        at: None,
+        model: None,
+        key: None,
+        added: None,
+        is_repeated: false,
+        cache_write_hour: 0,
+        searches: 0,
+    };
 }
 
 /// Counts of tokens.

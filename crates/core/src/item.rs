@@ -581,7 +581,7 @@ impl Item {
 }
 
 /// Parses the time in a value: a text, or a number since 1970 in seconds, or in milli-, micro- or nanoseconds if it is that large.
-fn time_of(value: Value<'_>) -> Option<Timestamp> {
+pub fn time_of(value: Value<'_>) -> Option<Timestamp> {
     if let Some(text) = value.str() {
         return text.decode().parse().ok();
     }

@@ -1,6 +1,7 @@
 //! Observers watch a session without showing any of it.
 
-use crate::item::Item;
+use crate::event::{Usage, UsageDetails};
+use crate::item::{Id, Item};
 use crate::session::Session;
 
 /// Watches the items of a session: for figures, a title, or anything else that isn't output.
@@ -15,6 +16,11 @@ pub trait Observer: Send {
     /// session that this one continues comes, too: see [`Item::is_repeated`]. If the stream takes back items later, a notice names them.
     fn item(&mut self, item: &Item, session: &Session) {
         let _ = (item, session);
+    }
+
+    /// Called for each report of the tokens of a message, before it is applied: a later one for the same message replaces it.
+    fn usage(&mut self, message: &Id, usage: Usage, details: &UsageDetails, session: &Session) {
+        let _ = (message, usage, details, session);
     }
 
     /// Called once, by [`Pipeline::finish`](crate::pipeline::Pipeline::finish): all items have come, and all outputs are written.

@@ -251,7 +251,7 @@ impl Pipeline {
     /// Lets the decoder know whether an output may show items of minor importance. While it isn't settled how the stream is shown,
     /// any may.
     fn note_minor(&mut self) {
-        self.decode.shows_minor = !self.start.is_settled() || self.session.shows_minor();
+        self.decode.needs.shows_minor = !self.start.is_settled() || self.session.shows_minor();
     }
 
     /// Reports a missing outcome at the end, as an error: for an input that is a whole run, not an excerpt, and that was read to

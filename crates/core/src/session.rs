@@ -266,7 +266,7 @@ impl Session {
                 }
                 self.put(notice, false, &mut each);
             }
-            Event::Usage { message, usage } => self.count_usage(&message, usage),
+            Event::Usage { message, usage, .. } => self.count_usage(&message, usage),
             Event::Cost(dollars) => self.counts.add_cost(dollars),
             Event::Totals { outcome, usage } => self.settle_usage(&outcome, usage),
             Event::Bookkeeping(_) | Event::Unknown(_) => {}

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use crate::facts::{leveled, minor, reports_failure};
 use streamfmt_core::dialect::Input;
-use streamfmt_core::event::{Event, Facts};
-use streamfmt_core::item::{Content, Fact, Id, Item, Kind};
+use streamfmt_core::event::{Event, Facts, Usage, UsageDetails};
+use streamfmt_core::item::{Content, Fact, Id, Item, Kind, time_of};
 use streamfmt_core::json::Value;
 use streamfmt_core::names::Names;
 use streamfmt_core::session::SessionId;
@@ -89,6 +89,18 @@ impl<'a, L> ItemBuilder<'a, L> {
     /// Emits an event.
     pub(super) fn emit(&mut self, event: Event) {
         self.out.push(event);
+    }
+
+    /// Emits the tokens of a message.
+    pub(super) fn emit_usage(&mut self, message: Id, usage: Usage) {
+        let details = self.input.counts.then(|| Box::new(self.usage_details()));
+        self.emit(Event::Usage { message, usage, details });
+    }
+
+    /// What a line says about the tokens that it reports, in all formats.
+    pub(super) fn usage_details(&self) -> UsageDetails {
+        let at = self.at.and_then(|node| time_of(self.input.record.value(node)));
+        UsageDetails { at, is_repeated: self.repeats.is_some(), ..UsageDetails::NONE }
     }
 
     /// Emits facts about the run.

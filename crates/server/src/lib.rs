@@ -32,6 +32,8 @@ mod own_folder;
 #[cfg(unix)]
 mod passed_input;
 mod path_text;
+mod place;
+pub mod prices;
 #[cfg(unix)]
 mod recorder;
 mod run_id;

@@ -22,6 +22,7 @@ mod relatives;
 mod remove;
 mod runs;
 mod sql;
+mod stats;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -35,7 +36,7 @@ use sql::{Database, Replaced, Salvage};
 
 pub use crate::side_file::SessionStatus;
 pub use check::StoreProblem;
-pub use figures::{CountedMessages, FiguresCollector, ReadSession, SessionFigures, SessionOutcome};
+pub use figures::{CountedMessages, FiguresCollector, Ledger, ReadSession, SessionFigures, SessionOutcome};
 pub use history::{history_exists, open_history, subagents_of};
 pub use import::{ImportCounts, ImportStep};
 pub use query::{FoundSession, SessionFilter};
@@ -45,6 +46,7 @@ pub use record::{SessionDetails, SessionRecord, SessionRun, SourceKind, SourceRo
 pub use remove::{Removal, RemovedSession};
 #[cfg(unix)]
 pub(crate) use sql::{NodeTable, TableNode};
+pub use stats::{StatsKey, StatsQuery, StatsRow, stats_of_files};
 
 /// The name of the database in a data folder.
 const DATABASE: &str = "sessions.db";

@@ -32,6 +32,49 @@ pub(super) fn age(text: &str) -> Result<SignedDuration, &'static str> {
     seconds.map(SignedDuration::from_secs).ok_or(wanted)
 }
 
+/// A day of a time zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Day {
+    /// This one.
+    Date(Date),
+    /// That of this moment.
+    Of(Timestamp),
+}
+
+impl Day {
+    /// Parses a day, or how long ago it was.
+    pub(super) fn parse(text: &str) -> Result<Self, &'static str> {
+        if let Ok(age) = age(text) {
+            return Ok(Self::Of(Timestamp::now().checked_sub(age).unwrap_or(Timestamp::MIN)));
+        }
+        let is_day = text.len() == "2026-11-02".len();
+        let date = text.parse::<Date>().ok().filter(|_| is_day);
+        date.map(Self::Date).ok_or("expected a day (2026-11-02) or an age (7d)")
+    }
+
+    /// Returns its first and its last moment.
+    pub(crate) fn span(self, zone: &TimeZone) -> (Timestamp, Timestamp) {
+        let date = match self {
+            Self::Date(date) => date,
+            Self::Of(moment) => zone.to_datetime(moment).date(),
+        };
+        day_of(date, zone).unwrap_or((Timestamp::MIN, Timestamp::MAX))
+    }
+}
+
+/// Finds a time zone by its name.
+pub(super) fn zone(name: &str) -> Result<TimeZone, &'static str> {
+    TimeZone::get(name).map_err(|_| "expected the name of a time zone, such as Europe/Berlin or UTC")
+}
+
+/// Returns the first and the last moment of a day. `None` if it is beyond all times.
+fn day_of(day: Date, zone: &TimeZone) -> Option<(Timestamp, Timestamp)> {
+    let first = zone.to_timestamp(day.into()).ok()?;
+    let next = day.checked_add(1.day()).and_then(|next| zone.to_timestamp(next.into()));
+    let last = next.ok().and_then(|next| next.checked_sub(SignedDuration::from_nanos(1)).ok());
+    Some((first, last.unwrap_or(Timestamp::MAX)))
+}
+
 /// Returns the first and the last moment of a time.
 fn parse(text: &str, zone: &TimeZone, now: Timestamp) -> Result<(Timestamp, Timestamp), &'static str> {
     if let Ok(age) = age(text) {
@@ -41,10 +84,7 @@ fn parse(text: &str, zone: &TimeZone, now: Timestamp) -> Result<(Timestamp, Time
     }
     let is_day = text.len() == "2026-11-02".len();
     if let Some(day) = text.parse::<Date>().ok().filter(|_| is_day) {
-        let first = zone.to_timestamp(day.into()).map_err(|_| FORMS)?;
-        let next = day.checked_add(1.day()).and_then(|next| zone.to_timestamp(next.into()));
-        let last = next.ok().and_then(|next| next.checked_sub(SignedDuration::from_nanos(1)).ok());
-        return Ok((first, last.unwrap_or(Timestamp::MAX)));
+        return day_of(day, zone).ok_or(FORMS);
     }
     let moment = text.parse::<Timestamp>().or_else(|error| {
         // Without an offset, it is a time of the zone.

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Subcommand;
+use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
 use super::Args;
-use super::date::{age, since, until};
+use super::date::{Day, age, since, until, zone};
 use super::run::label;
 
 /// List, show and remove recorded sessions
@@ -28,6 +29,8 @@ pub(crate) enum SessionsCommand {
         #[arg(value_name = "PATH", required = true)]
         paths: Vec<PathBuf>,
     },
+    /// Add up turns, calls, tokens and costs
+    Stats(Box<StatsArgs>),
     /// Rebuild the entries of all runs from their logs
     Reindex,
     /// Find damage to the database and to side files; the exit code is 1 if there is any
@@ -93,6 +96,77 @@ pub(crate) enum StatusName {
     Failed,
     Interrupted,
     Empty,
+}
+
+/// `streamfmt sessions stats`
+#[derive(Debug, clap::Args)]
+pub(crate) struct StatsArgs {
+    /// Files and folders to read instead of the store; no store is made
+    #[arg(value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// What the rows are by
+    #[arg(long, value_name = "KEY", value_enum, default_value = "day")]
+    pub(crate) by: StatsBy,
+
+    /// Only what was used on this day or later: 2026-11-02, or 7d ago
+    #[arg(long, value_name = "DAY", value_parser = Day::parse)]
+    pub(crate) since: Option<Day>,
+
+    /// Only what was used on this day or earlier
+    #[arg(long, value_name = "DAY", value_parser = Day::parse)]
+    pub(crate) until: Option<Day>,
+
+    /// The time zone of days and hours, such as Europe/Berlin or UTC; the default is the local one
+    #[arg(long, value_name = "ZONE", value_parser = zone)]
+    pub(crate) timezone: Option<TimeZone>,
+
+    /// Only sessions of this agent
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+
+    /// Only sessions of this working directory, or of one below it
+    #[arg(long, value_name = "PATH")]
+    pub(crate) folder: Option<PathBuf>,
+
+    /// Prices that take precedence over the built-in ones, as TOML
+    #[arg(long, value_name = "FILE")]
+    pub(crate) prices: Option<PathBuf>,
+
+    /// Write one JSON object a row; the last one is the sum
+    #[arg(long, conflicts_with = "to")]
+    pub(crate) json: bool,
+
+    /// Write a document
+    #[arg(long, value_name = "FORMAT", value_enum)]
+    pub(crate) to: Option<StatsFormat>,
+
+    /// Write only ASCII characters
+    #[arg(long)]
+    pub(crate) ascii: bool,
+}
+
+/// What the rows of figures can be by.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum StatsBy {
+    Day,
+    Week,
+    Month,
+    Hour,
+    Session,
+    Model,
+    Folder,
+    Repo,
+    Agent,
+    Tool,
+    Host,
+}
+
+/// A document of figures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum StatsFormat {
+    Markdown,
+    Html,
 }
 
 /// `streamfmt sessions show`

@@ -131,7 +131,7 @@ fn age(passed: SignedDuration) -> String {
 }
 
 /// Cuts a text to a width, with an ellipsis at the end.
-fn cut(text: &str, width: usize) -> String {
+pub(super) fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
     }
@@ -150,7 +150,7 @@ fn cut(text: &str, width: usize) -> String {
 }
 
 /// Cuts a path to a width, with an ellipsis at the start: the end is more informative.
-fn cut_start(text: &str, width: usize) -> String {
+pub(super) fn cut_start(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
     }

@@ -81,6 +81,7 @@ mod sessions_import;
 mod sessions_moved;
 #[cfg(unix)]
 mod sessions_read;
+mod sessions_stats;
 mod share;
 #[cfg(unix)]
 mod terminal;

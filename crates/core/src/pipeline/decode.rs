@@ -61,10 +61,17 @@ pub struct DecodeStage {
     /// How many files of sub-agents are being read inside one another.
     nesting: usize,
     damaged: u64,
-    /// Whether an output may show items of minor importance; see [`Input::shows_minor`].
-    pub(super) shows_minor: bool,
+    pub(super) needs: DecodeNeeds,
     /// Room for the events of one record, kept from one to the next.
     events: Vec<Event>,
+}
+
+/// What is needed of a record.
+pub(super) struct DecodeNeeds {
+    /// Whether an output may show items of minor importance; see [`Input::shows_minor`].
+    pub(super) shows_minor: bool,
+    /// Whether an observer counts what each request used; see [`Input::counts`].
+    counts: bool,
 }
 
 /// The facts of the session that are beside the history.
@@ -94,7 +101,7 @@ impl DecodeStage {
             max_line: setup.max_line,
             nesting: 0,
             damaged: 0,
-            shows_minor: true,
+            needs: DecodeNeeds { shows_minor: true, counts: !setup.observers.is_empty() },
             events: Vec::new(),
         }
     }
@@ -293,8 +300,8 @@ impl DecodeStage {
         if !mem::replace(&mut self.facts.are_added, true) {
             self.add_facts(each);
         }
-        let shows_minor = self.shows_minor;
-        self.value(Input { record, value: root, line, parent, origin: None, shows_minor }, each);
+        let DecodeNeeds { shows_minor, counts } = self.needs;
+        self.value(Input { record, value: root, line, parent, origin: None, shows_minor, counts }, each);
         if record.is_cut() {
             each(Step::put(Item::warning(format!("line-{line}/cut"), "cut", line), parent));
         }
@@ -326,7 +333,8 @@ impl DecodeStage {
             line: 0,
             parent: None,
             origin: None,
-            shows_minor: self.shows_minor,
+            shows_minor: self.needs.shows_minor,
+            counts: self.needs.counts,
         };
         let mut events = Vec::new();
         dialect.decoder.decode(input, &mut events);

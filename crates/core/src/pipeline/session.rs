@@ -5,7 +5,7 @@ use std::mem;
 use std::sync::Arc;
 
 use crate::budget::Budget;
-use crate::event::Event;
+use crate::event::{Event, UsageDetails};
 use crate::item::{Fact, Item};
 use crate::observer::Observer;
 use crate::report::{self, Report};
@@ -16,6 +16,9 @@ use super::decode::SHOWN_DAMAGE;
 use super::format::{EntryStage, FormatStage};
 use super::step::Step;
 use super::text_sink::TextSink;
+
+/// What is known of a message's tokens if the decoder says nothing.
+static NO_DETAILS: UsageDetails = UsageDetails::NONE;
 
 /// Holds the session, and passes each change in it to all outputs.
 pub struct SessionStage {
@@ -113,6 +116,12 @@ impl SessionStage {
             }
             Step::Event(event) => {
                 let Self { session, outputs, observers, .. } = self;
+                if let Event::Usage { message, usage, details } = &event {
+                    let details = details.as_deref().unwrap_or(&NO_DETAILS);
+                    for observer in observers.iter_mut() {
+                        observer.usage(message, *usage, details, session);
+                    }
+                }
                 session.apply(event, |session, change| {
                     watch(observers, &change, session);
                     each_output(outputs, session, out, |output, context| output.take(&change, context));

@@ -14,7 +14,7 @@ fn an_outcome_raises_the_usage_that_messages_reported_too_early_and_counts_once(
         session.apply(event, |_, _| {});
         (session.usage().input, session.usage().output)
     };
-    let message = |id: &str, usage| Event::Usage { message: Id::from(id), usage };
+    let message = |id: &str, usage| Event::Usage { message: Id::from(id), usage, details: None };
     let outcome = |id: &str, usage| Event::Totals { outcome: Id::from(id), usage };
     assert_eq!(apply(message("m-1", used(10, 1))), (10, 1));
     assert_eq!(apply(outcome("o-1", used(10, 300))), (10, 300));
@@ -243,7 +243,7 @@ fn the_usage_of_one_of_the_last_messages_may_be_corrected_and_that_of_an_older_o
     for (messages_after, is_corrected) in [(0, true), (MAX_USAGES - 1, true), (MAX_USAGES * 2, false)] {
         let mut session = Session::default();
         let mut count = |id: &str, usage| {
-            session.apply(Event::Usage { message: Id::from(id), usage }, |_, _| {});
+            session.apply(Event::Usage { message: Id::from(id), usage, details: None }, |_, _| {});
             session.usage().output
         };
         count("m", used(1, 1));

@@ -337,7 +337,7 @@ impl Acp {
                 || Fact::Map(counts.map(|(name, count)| (name, Fact::Int(count.cast_signed()))).to_vec());
             outcome.data.push(("usage", fact()));
             outcome.data.push(("turn", Fact::Map(vec![("usage", fact())])));
-            builder.emit(Event::Usage { message: outcome.id.clone(), usage });
+            builder.emit_usage(outcome.id.clone(), usage);
         }
         outcome.data.extend(self.cost.map(|cost| ("cost_usd", Fact::Float(cost))));
         builder.put(outcome);

@@ -69,7 +69,7 @@ impl Aider {
             ProgramLine::Tokens(usage) => {
                 self.used[0] = usage;
                 let message = Id::from(format!("line-{}/message", self.prompt.line));
-                out.push(Event::Usage { message, usage });
+                out.push(Event::Usage { message, usage, details: None });
                 self.cost(text);
                 // The cost may be on the next line, without a mark.
                 self.collected = Some(CollectedLines::Program(Lines { line, text: text.to_owned() }, false));

@@ -26,7 +26,7 @@ impl StepSums {
             (Some(sum), Some(cost)) => Some(sum + cost),
             (sum, cost) => sum.or(cost),
         };
-        out.push(Event::Usage { message: Id::below(id.as_str(), "usage"), usage });
+        out.push(Event::Usage { message: Id::below(id.as_str(), "usage"), usage, details: None });
     }
 
     /// Emits the totals of a trajectory: those that it states, or else the sums of its steps. The format has no outcome; our own writer

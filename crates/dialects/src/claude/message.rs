@@ -10,7 +10,7 @@ use crate::calls::CallState;
 use crate::fact;
 use crate::facts::{leveled, minor, nodes, result_content, string};
 use crate::tool::{add_server, mcp};
-use streamfmt_core::event::{Event, Usage};
+use streamfmt_core::event::{Event, Usage, UsageDetails};
 use streamfmt_core::hash::hash;
 use streamfmt_core::item::{Action, Content, Fact, FactRef, Id, Item, Kind, Status, ToolKind, WaitsFor};
 use streamfmt_core::json::{self, Str, Value};
@@ -78,9 +78,12 @@ impl Claude {
         if let (Some(id), Some(usage), false) = (&id, message.usage.of_record(value), is_synthetic) {
             // A message comes as a line for each block, and each repeats its token counts.
             let counted = Some((id.hash(), hash(usage.raw())));
-            if std::mem::replace(&mut self.counted, counted) != counted {
-                let usage = TokenCounts::used(usage, self.product.counts_cached).usage();
-                builder.emit(Event::Usage { message: id.clone(), usage });
+            let is_new = std::mem::replace(&mut self.counted, counted) != counted;
+            let counts = builder.input.counts;
+            if is_new || counts {
+                let used = TokenCounts::used(usage, self.product.counts_cached).usage();
+                let details = counts.then(|| Box::new(details(builder, id, model.as_deref(), usage)));
+                builder.emit(Event::Usage { message: id.clone(), usage: used, details });
             }
         }
         if builder.parent.is_none() {
@@ -485,6 +488,24 @@ fn plan(builder: &ClaudeItemBuilder<'_>, of: &Item, todos: Value<'_>) -> Item {
     item
 }
 
+/// What the line of a message says about its tokens. A session that goes on from another, or branches off from it, copies lines of that: only
+/// the ids of the message and of the request stay.
+fn details(builder: &ClaudeItemBuilder<'_>, id: &Id, model: Option<&str>, usage: Value<'_>) -> UsageDetails {
+    let [in_history, in_stream] = builder.input.value.get_all(["requestId", "request_id"]);
+    let request = in_history.or(in_stream).and_then(Value::decode).filter(|request| !request.is_empty());
+    let [cached, tools] = usage.get_all(["cache_creation", "server_tool_use"]);
+    let count = |of: Option<Value<'_>>, name| {
+        of.and_then(|of| of.get(name)?.int()).and_then(|count| u64::try_from(count).ok()).unwrap_or(0)
+    };
+    UsageDetails {
+        model: model.filter(|model| !model.is_empty()).map(str::to_owned),
+        key: Some(hash(&(id.as_str(), request.as_deref()))),
+        cache_write_hour: count(cached, "ephemeral_1h_input_tokens"),
+        searches: count(tools, "web_search_requests"),
+        ..builder.usage_details()
+    }
+}
+
 /// Token counts, `None` if not reported: input, output, and tokens read from and written to the cache.
 #[derive(Clone, Copy)]
 pub(super) struct TokenCounts([Option<i64>; 4]);
@@ -568,6 +589,7 @@ mod tests {
                 parent: None,
                 origin: None,
                 shows_minor: false,
+                counts: false,
             };
             let mut out = Vec::new();
             Claude::new(&CLAUDE, Budget::default()).decode(input, &mut out);

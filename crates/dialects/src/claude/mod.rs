@@ -365,6 +365,7 @@ impl Claude {
                 let mut notice = builder.item("totals", Kind::Notice);
                 notice.data.push(("event", Fact::Text("totals".into())));
                 notice.data.read(value, TOTALS);
+                notice.data.extend(value.get("modelUsage").and_then(outcome::models));
                 self.totals = Some(notice);
                 return builder.bookkeeping("cost-state");
             }
@@ -578,7 +579,15 @@ mod tests {
 
     fn events(line: &str, shows_minor: bool) -> Vec<Event> {
         let record = &Record::from_line(line.to_owned()).expect("JSON");
-        let input = Input { record, value: record.root(), line: 1, parent: None, origin: None, shows_minor };
+        let input = Input {
+            record,
+            value: record.root(),
+            line: 1,
+            parent: None,
+            origin: None,
+            shows_minor,
+            counts: false,
+        };
         let mut events = Vec::new();
         Claude::new(&CLAUDE, Budget::default()).decode(input, &mut events);
         events

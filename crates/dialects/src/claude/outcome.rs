@@ -156,6 +156,11 @@ impl<'a> ModelUse<'a> {
     }
 }
 
+/// Returns the fact `models` of a table of models.
+pub(super) fn models(models: Value<'_>) -> Option<(&'static str, Fact)> {
+    models_fact(&ModelUse::all(Some(models)))
+}
+
 /// Returns the fact `models`, or `None` if there are none.
 fn models_fact(models: &[ModelUse<'_>]) -> Option<(&'static str, Fact)> {
     let facts = models.iter().map(|model| {

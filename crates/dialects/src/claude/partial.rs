@@ -376,7 +376,7 @@ impl Claude {
                         current.message.clone(),
                         TokenCounts::used(usage, self.product.counts_cached).usage(),
                     );
-                    builder.emit(Event::Usage { message, usage });
+                    builder.emit_usage(message, usage);
                     self.counted = None;
                 }
             }

@@ -35,8 +35,15 @@ impl StoredFacts {
     fn builder<'a>(&'a self, out: &'a mut Vec<Event>) -> ItemBuilder<'a> {
         let Self { record, node, line, shows_minor, .. } = self;
         let value = record.value(*node);
-        let input =
-            Input { record, value, line: *line, parent: None, origin: None, shows_minor: *shows_minor };
+        let input = Input {
+            record,
+            value,
+            line: *line,
+            parent: None,
+            origin: None,
+            shows_minor: *shows_minor,
+            counts: false,
+        };
         ItemBuilder::new(input, (), None, self.session.clone(), out)
     }
 
@@ -116,7 +123,7 @@ impl Cline {
             self.stored_block(&part, is_person, shown_as.as_deref(), block, builder);
         }
         if let Some(metrics) = metrics {
-            builder.emit(Event::Usage { message: id, usage: tokens_of(metrics) });
+            builder.emit_usage(id, tokens_of(metrics));
         }
     }
 

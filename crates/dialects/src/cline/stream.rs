@@ -65,7 +65,7 @@ impl Cline {
             ("usage", _) => {
                 let message = builder.unnamed();
                 builder.bookkeeping("usage");
-                builder.emit(Event::Usage { message, usage: tokens_of(event) });
+                builder.emit_usage(message, tokens_of(event));
             }
             ("error", _) => self.error(event, builder),
             ("notice", _) if message.is_some() => {

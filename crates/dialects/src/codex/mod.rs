@@ -32,7 +32,7 @@ use crate::item_builder::{ItemBuilder, not_an_event};
 use crate::requests::Requests;
 use streamfmt_core::budget::Budget;
 use streamfmt_core::dialect::{Decoder, Input, LineKey, SessionStart};
-use streamfmt_core::event::{Event, Facts, Usage};
+use streamfmt_core::event::{Event, Facts, Usage, UsageDetails};
 use streamfmt_core::item::{Content, Fact, Id, Item, Kind};
 use streamfmt_core::json::{self, Value};
 use streamfmt_core::session::SessionId;
@@ -183,8 +183,9 @@ impl Codex {
 
     /// Emits the tokens of all model calls of the session so far. They replace those emitted before, unless another process resumed the
     /// session and started counting from 0.
-    fn count(&mut self, total: Value<'_>, out: &mut Vec<Event>) -> Usage {
+    fn count(&mut self, total: Value<'_>, builder: &mut ItemBuilder<'_>) -> Usage {
         let tokens = tokens::of(total);
+        let added = Some(tokens::since(tokens, self.counted));
         if tokens::fact(tokens).is_some() {
             self.restarts += u64::from(tokens::has_restarted(tokens, self.counted));
             self.counted = tokens;
@@ -194,7 +195,9 @@ impl Codex {
             0 => of_session,
             count => Id::below(of_session.as_str(), &format!("~{count}")),
         };
-        out.push(Event::Usage { message, usage: tokens });
+        let details = || Box::new(UsageDetails { added, ..builder.usage_details() });
+        let details = builder.input.counts.then(details);
+        builder.emit(Event::Usage { message, usage: tokens, details });
         tokens
     }
 
@@ -216,7 +219,7 @@ impl Codex {
         if let Some(total) = total.filter(|_| builder.input.parent.is_none()) {
             let mut totals = builder.item("totals", Kind::Notice);
             totals.data.push(("event", Fact::Text("totals".into())));
-            let counted = self.count(total, builder.out);
+            let counted = self.count(total, builder);
             totals.data.extend(tokens::fact(tokens::since(counted, self.repeated)));
             self.used = Some(totals);
         }

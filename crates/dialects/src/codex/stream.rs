@@ -84,7 +84,7 @@ impl Codex {
             }
         }
         if let Some(usage) = usage.filter(|usage| usage.kind() == json::ValueKind::Object) {
-            outcome.data.extend(tokens::fact(self.count(usage, builder.out)));
+            outcome.data.extend(tokens::fact(self.count(usage, builder)));
         }
         self.settle(&mut outcome);
         builder.put(outcome);

@@ -130,7 +130,7 @@ impl Copilot {
         let [accounting, call] = usage.get_all(["accounting", "apiCallId"]);
         let id = accounting.and_then(|it| it.get("usageId")).or(call);
         let message = builder.id_of(id);
-        builder.emit(Event::Usage { message: Id::below(message.as_str(), "usage"), usage: tokens(usage) });
+        builder.emit_usage(Id::below(message.as_str(), "usage"), tokens(usage));
         builder.bookkeeping("session.usage_record");
     }
 

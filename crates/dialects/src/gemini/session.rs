@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use crate::facts::{fail, image, leveled, push_list, string, strings};
 use crate::shell_report;
-use streamfmt_core::event::{Event, Facts, Usage};
+use streamfmt_core::event::{Facts, Usage};
 use streamfmt_core::hash::hash;
 use streamfmt_core::item::{Content, Fact, Id, Item, Kind};
 use streamfmt_core::json::{Value, ValueKind};
@@ -190,7 +190,7 @@ impl Gemini {
                 cache_read: cached,
                 cache_write: 0,
             };
-            builder.emit(Event::Usage { message: id.clone(), usage });
+            builder.emit_usage(id.clone(), usage);
         }
         if !has_new_text {
             builder.bookkeeping("repeated message");

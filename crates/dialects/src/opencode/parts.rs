@@ -148,7 +148,7 @@ impl Opencode {
             return;
         }
         let usage = tokens.map(tokens_of).unwrap_or_default();
-        builder.emit(Event::Usage { message: id, usage });
+        builder.emit_usage(id, usage);
         let cost = cost.and_then(Value::float);
         builder.out.extend(cost.map(Event::Cost));
         if builder.parent.is_some() {

@@ -117,7 +117,7 @@ impl Pi {
                 cache_read: count(read),
                 cache_write: count(write),
             };
-            builder.emit(Event::Usage { message: id, usage: tokens });
+            builder.emit_usage(id, tokens);
             let cost = cost.and_then(|cost| cost.get("total").unwrap_or(cost).float());
             builder.out.extend(cost.map(Event::Cost));
             self.totals.add(tokens, cost);

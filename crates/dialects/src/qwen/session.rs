@@ -106,7 +106,7 @@ impl Qwen {
             .get_all(["promptTokenCount", "candidatesTokenCount", "cachedContentTokenCount"])
             .map(|it| it.and_then(Value::int).and_then(|it| u64::try_from(it).ok()).unwrap_or(0));
         let usage = Usage { input: input.saturating_sub(cached), output, cache_read: cached, cache_write: 0 };
-        builder.emit(Event::Usage { message: id.clone(), usage });
+        builder.emit_usage(id.clone(), usage);
     }
 
     /// Emits a call, and the to-do list in it.

@@ -230,7 +230,7 @@ impl<'a> SessionReader<'a> {
             let known = move |session: &str| Store::histories_of(&data, session);
             setup.origins = Some(streamfmt::origins(row.source.path.clone(), Vec::new(), Box::new(known)));
         }
-        let collector = FiguresCollector::watching(&mut setup);
+        let collector = FiguresCollector::watching(&mut setup, false);
         let mut reader = SessionReader {
             live,
             pipeline: Pipeline::new(setup),

@@ -2,6 +2,7 @@
 
 mod collector;
 mod copies;
+mod ledger;
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -26,6 +27,8 @@ pub use collector::FiguresCollector;
 pub(super) use collector::title_of;
 pub(super) use copies::CountedElsewhere;
 pub use copies::CountedMessages;
+pub use ledger::Ledger;
+pub(super) use ledger::{KeyScope, RequestEntry};
 
 use super::Store;
 use super::history::{OpenHistory, subagents_of};
@@ -53,6 +56,9 @@ pub struct SessionFigures {
     /// Milliseconds spent waiting for the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_ms: Option<u64>,
+    /// Calls that failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failed_calls: Option<u64>,
     /// Tokens by kind: the sum over all models.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<Usage>,
@@ -83,6 +89,8 @@ pub struct ReadSession {
     pub run: SessionRun,
     /// The figures that it reports.
     pub figures: SessionFigures,
+    /// What it used, entry by entry, if that was collected.
+    pub ledger: Ledger,
     /// The title that a person or the agent gave the session.
     pub given_title: Option<String>,
     /// The first time in it.
@@ -138,7 +146,9 @@ impl ReadSession {
         let facts = session_facts(path.to_owned());
         let mut reader = FigureReader::new(Some(subagents), Some(origins), Some(facts), elsewhere);
         let damage = reader.read_archive(UnpackedReader::new(file.take(size)))?;
-        Ok(Self { damage, ..reader.finish().named_by(path) })
+        let mut read = Self { damage, ..reader.finish().named_by(path) };
+        read.ledger.add_side_files(path);
+        Ok(read)
     }
 
     /// Adds the session's id that the file's name contains, if the file itself contains none.

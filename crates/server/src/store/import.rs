@@ -16,7 +16,7 @@ use streamfmt::histories::{
 use streamfmt::side_files::{holds_side_files, is_side_file};
 use streamfmt::unpack::{damage_of, without_compression};
 
-use super::figures::{CountedElsewhere, ReadSession, SessionFigures};
+use super::figures::{CountedElsewhere, Ledger, ReadSession, SessionFigures};
 use super::history::{HistoryStamp, OpenHistory, open_history, real_path};
 use super::record::{SessionRecord, SessionRun, SourceKind, SourceRow};
 use super::recorded_elsewhere::{ImportedRun, side_file_id, side_file_of};
@@ -62,18 +62,7 @@ impl Store {
         paths: &[PathBuf],
         mut each: impl FnMut(ImportStep),
     ) -> Result<ImportCounts, StoreError> {
-        let mut files = Vec::new();
-        for path in paths {
-            let real = real_path(path).map_err(|error| StoreError::File(path.clone(), error))?;
-            if real.is_dir() {
-                find(&real, DEEPEST, &mut files);
-            } else {
-                files.push(real);
-            }
-        }
-        let unread = add_databases(&mut files);
-        files.sort();
-        files.dedup();
+        let (mut files, unread) = session_files(paths)?;
         let own = self.paths.folder.canonicalize().ok();
         files.retain(|file| own.as_ref().is_none_or(|own| !file.starts_with(own)));
         let mut counts = self.import_runs(&mut files)?;
@@ -284,7 +273,12 @@ impl Store {
         let known = self.messages_before(id)?;
         let before = self.database.messages(id)?;
         let elsewhere = CountedElsewhere { times: self.runs_of(id)?, messages: known.all() };
-        let read = if has_run { None } else { best(opened, &sources, &elsewhere, self.data()) };
+        let (read, ledger) = if has_run {
+            let read = ReadSession::read_history(opened, CountedElsewhere::default(), self.data());
+            (None, read.map_err(failed)?.ledger)
+        } else {
+            best(opened, &sources, &elsewhere, self.data())
+        };
         let damage = read.as_ref().and_then(|read| read.damage.clone());
         self.notices.extend(damage.map(|why| StoreNotice::Archive { path: file.to_owned(), why }));
         let has_new = read.as_ref().is_some_and(|read| {
@@ -304,6 +298,7 @@ impl Store {
                     link::link(&self.database, session)?;
                 }
             }
+            self.database.write_ledger(id, file, &ledger)?;
             let read =
                 SourceRow { size: Some(size), mtime: Some(stamp.changed), gone: false, ..source.clone() };
             self.database.write_source(id, &read)
@@ -322,7 +317,7 @@ enum Added {
     Nothing,
 }
 
-/// Returns the session by its best source, with the damage of the file itself: one with an outcome rather than one without, then the larger
+/// Returns the session by its best source, with the damage of the file itself, and the entries of the file itself: one with an outcome rather than one without, then the larger
 /// one. If that has no tokens, or perhaps only those of a part of the session, tokens and calls come from a source that counted more from the
 /// start.
 fn best(
@@ -330,22 +325,23 @@ fn best(
     sources: &[SourceRow],
     elsewhere: &CountedElsewhere,
     data: &Path,
-) -> Option<ReadSession> {
+) -> (Option<ReadSession>, Ledger) {
     let own = opened.path;
-    let mut damage = None;
+    let (mut damage, mut ledger) = (None, Ledger::default());
     let others = sources.iter().filter(|source| source.path != own);
     let others = others.filter_map(|source| OpenHistory::at(&source.path).ok());
     let read = others.chain([opened]).filter_map(|history| {
         let (path, size) = (history.path, history.size);
-        let read = ReadSession::read_history(history, elsewhere.clone(), data).ok()?;
+        let mut read = ReadSession::read_history(history, elsewhere.clone(), data).ok()?;
         if path == own {
             damage.clone_from(&read.damage);
+            ledger = std::mem::take(&mut read.ledger);
         }
         Some(((read.figures.outcome.is_some(), size, std::cmp::Reverse(path.to_owned())), read))
     });
     let mut read: Vec<_> = read.collect();
     read.sort_by(|(one, _), (other, _)| one.cmp(other));
-    let (_, mut session) = read.pop()?;
+    let Some((_, mut session)) = read.pop() else { return (None, ledger) };
     let best = &mut session.figures;
     let counted = |figures: &SessionFigures| figures.tokens.map_or(0, |tokens| tokens.spent());
     let whole = read.into_iter().map(|(_, read)| read.figures);
@@ -354,13 +350,31 @@ fn best(
     if let Some(whole) = whole.filter(|whole| may_be_part && counted(whole) > counted(best)) {
         (best.usage, best.calls, best.counted_from) = (whole.usage, whole.calls, CountedFrom::Start);
     }
-    Some(ReadSession { damage, ..session })
+    (Some(ReadSession { damage, ..session }), ledger)
 }
 
 /// Whether a file is as it was when it was read.
 fn is_unchanged(source: &SourceRow, stamp: HistoryStamp) -> bool {
     let is_long_as_before = stamp.size.is_none_or(|size| source.size == Some(size));
     is_long_as_before && source.mtime == Some(stamp.changed) && !source.gone
+}
+
+/// Finds the files that may be sessions: those that are named, and those in folders. Returns also why a database can't be read, or not all of
+/// it. Fails at a path that can't be read.
+pub(super) fn session_files(paths: &[PathBuf]) -> Result<(Vec<PathBuf>, Option<StoreError>), StoreError> {
+    let mut files = Vec::new();
+    for path in paths {
+        let real = real_path(path).map_err(|error| StoreError::File(path.clone(), error))?;
+        if real.is_dir() {
+            find(&real, DEEPEST, &mut files);
+        } else {
+            files.push(real);
+        }
+    }
+    let unread = add_databases(&mut files);
+    files.sort();
+    files.dedup();
+    Ok((files, unread))
 }
 
 /// Replaces databases among the files by the sessions in them. Returns why the first one can't be read, or not all of it.
@@ -400,7 +414,7 @@ fn find(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
 }
 
 /// What a file is, by its beginning.
-enum ImportedFile {
+pub(super) enum ImportedFile {
     /// A session of a known agent.
     Session,
     /// The file of a sub-agent, which belongs to the session of another file.
@@ -409,7 +423,7 @@ enum ImportedFile {
 }
 
 impl ImportedFile {
-    fn of(path: &Path, beginning: &[u8]) -> Self {
+    pub(super) fn of(path: &Path, beginning: &[u8]) -> Self {
         let records = first_records_of_session(beginning);
         let path = without_compression(path);
         let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();

@@ -5,6 +5,7 @@
 mod database_session;
 mod figures;
 mod file;
+mod ledgers;
 #[cfg(unix)]
 mod node_table;
 mod problems;

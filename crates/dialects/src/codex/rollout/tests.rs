@@ -59,8 +59,15 @@ fn beyond_the_limits_of_waiting_items_all_of_them_are_emitted_in_order() {
 fn decode(codex: &mut Codex, line: &str, parent: Option<&str>, origin: Option<&str>, out: &mut Vec<Event>) {
     let record = &Record::from_line(line.to_owned()).unwrap();
     let parent = parent.map(Id::from);
-    let input =
-        Input { record, value: record.root(), line: 1, parent: parent.as_ref(), origin, shows_minor: false };
+    let input = Input {
+        record,
+        value: record.root(),
+        line: 1,
+        parent: parent.as_ref(),
+        origin,
+        shows_minor: false,
+        counts: false,
+    };
     codex.decode(input, out);
 }
 

@@ -347,7 +347,7 @@ fn usage(fields: &Table, line: u64) -> Result<Event, String> {
         cache_write: count("cache_write")?,
     };
     let message = text(fields, "message")?.unwrap_or_else(|| format!("line-{line}"));
-    Ok(Event::Usage { message: message.into(), usage })
+    Ok(Event::Usage { message: message.into(), usage, details: None })
 }
 
 fn get(table: &Table, key: &str) -> Result<Value, String> {

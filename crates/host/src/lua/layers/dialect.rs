@@ -174,7 +174,8 @@ impl Decoder for ScriptedDialect {
         let Some(plugin) = self.plugins.running(self.layer) else { return };
         let Ok(record) = Record::from_line("{}".to_owned()) else { return };
         let (record, value) = (&record, record.root());
-        let input = Input { record, value, line: 0, parent: None, origin: None, shows_minor: true };
+        let input =
+            Input { record, value, line: 0, parent: None, origin: None, shows_minor: true, counts: true };
         self.plugins.current.note(&self.session);
         let answer = plugin.call_hook(finish, &plugin.context);
         let events = answer.and_then(|answer| self.events(answer, &mut Maker::new(input, &self.session)));

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
-use streamfmt::core::event::Usage;
-use streamfmt::core::item::{AnswerClaim, FactRef, Item, Kind, TurnStep};
+use streamfmt::core::event::{Usage, UsageDetails};
+use streamfmt::core::item::{AnswerClaim, FactRef, Id, Item, Kind, TurnStep};
 use streamfmt::core::observer::Observer;
 use streamfmt::core::pipeline::{Pipeline, Setup};
 use streamfmt::core::session::Session;
@@ -16,6 +16,7 @@ use streamfmt::formatter::first_sentence;
 
 use super::super::record::SessionRun;
 use super::copies::{CountedElsewhere, MessageCollector};
+use super::ledger::LedgerCollector;
 use super::{ReadSession, SessionFigures, SessionOutcome};
 use crate::side_file::SessionStatus;
 
@@ -62,17 +63,59 @@ struct Collected {
     sums: SumCounter,
     /// The agent's session id, from the first item.
     session: Option<String>,
+    /// The entries, if they are collected.
+    ledger: Option<LedgerCollector>,
+    /// The turns of a history.
+    turns: TurnTimes,
+    /// Calls that failed.
+    failed: u64,
+}
+
+/// How long the turns of a history took.
+#[derive(Clone, Copy, Debug, Default)]
+struct TurnTimes {
+    count: u64,
+    /// The sum of those before this one, in milliseconds.
+    before: i64,
+    /// The times of the first and the last item of this one, in milliseconds since 1970.
+    first: Option<i64>,
+    last: i64,
+}
+
+impl TurnTimes {
+    fn begin(&mut self, at: Option<Timestamp>) {
+        *self = Self {
+            count: self.count + 1,
+            before: self.so_far(),
+            first: at.map(Timestamp::as_millisecond),
+            last: 0,
+        };
+    }
+
+    fn so_far(&self) -> i64 {
+        self.before + self.first.map_or(0, |first| self.last.saturating_sub(first).max(0))
+    }
+
+    fn milliseconds(&self) -> u64 {
+        self.so_far().unsigned_abs()
+    }
 }
 
 impl FiguresCollector {
     /// A collector for a file that is read only for its figures, with times. Parts that are counted elsewhere aren't counted.
     pub(super) fn of_file(elsewhere: CountedElsewhere) -> Self {
-        Self(Arc::new(Mutex::new(Collected { has_times: true, elsewhere, ..Collected::default() })))
+        Self(Arc::new(Mutex::new(Collected {
+            has_times: true,
+            elsewhere,
+            ledger: Some(LedgerCollector::default()),
+            ..Collected::default()
+        })))
     }
 
-    /// A collector that watches the session of a pipeline.
-    pub fn watching(setup: &mut Setup) -> Self {
-        let collector = Self::default();
+    /// A collector that watches the session of a pipeline. `has_ledger`: whether it collects its entries as well.
+    pub fn watching(setup: &mut Setup, has_ledger: bool) -> Self {
+        let ledger = has_ledger.then(LedgerCollector::default);
+        let collector = Self(Arc::new(Mutex::new(Collected { ledger, ..Collected::default() })));
         setup.observers.push(Box::new(collector.clone()));
         collector
     }
@@ -120,8 +163,14 @@ impl FiguresCollector {
             let answer = collected.answer.as_ref().map(|(_, answer)| answer);
             figures.answer = answer.or(collected.last_answer.as_ref()).map(|answer| text_of_answer(answer));
         }
-        figures.num_turns = totals.turns.map(|_| spent.turns);
-        figures.duration_ms = totals.duration_ms.map(|_| spent.duration_ms);
+        // A history has neither: its prompts, and the time from each to the last item before the next one.
+        let is_counted = figures.outcome.is_none() && !is_stream && collected.has_times;
+        let counted =
+            |count: u64| (is_counted && count > 0 && !collected.messages.is_in_copy).then_some(count);
+        figures.num_turns = totals.turns.map(|_| spent.turns).or_else(|| counted(collected.turns.count));
+        figures.duration_ms =
+            totals.duration_ms.map(|_| spent.duration_ms).or_else(|| counted(collected.turns.milliseconds()));
+        figures.failed_calls = (!figures.calls.is_empty()).then_some(collected.failed);
         figures.cost_usd = totals.cost_usd.map(|_| spent.cost_usd);
         figures.api_ms = collected.sums.api_ms();
         let dialect = run.agent.as_deref().and_then(|name| DIALECTS.find(name));
@@ -145,7 +194,20 @@ impl FiguresCollector {
         figures.tokens =
             figures.usage.values().copied().reduce(|sum, usage| sum.combined(usage, u64::saturating_add));
         let copied_to = copied.and(collected.messages.copied_to);
-        ReadSession { run, figures, given_title, first_at: collected.first_at, copied_to, damage: None }
+        let ledger = collected
+            .ledger
+            .as_ref()
+            .map(|it| it.ledger(totals.prompts, is_stream && figures.outcome.is_some()));
+        let ledger = ledger.unwrap_or_default();
+        ReadSession {
+            run,
+            figures,
+            ledger,
+            given_title,
+            first_at: collected.first_at,
+            copied_to,
+            damage: None,
+        }
     }
 
     fn collected(&self) -> MutexGuard<'_, Collected> {
@@ -154,8 +216,17 @@ impl FiguresCollector {
 }
 
 impl Observer for FiguresCollector {
+    fn usage(&mut self, message: &Id, usage: Usage, details: &UsageDetails, session: &Session) {
+        if let Some(ledger) = &mut self.collected().ledger {
+            ledger.usage(message, usage, details, session);
+        }
+    }
+
     fn item(&mut self, item: &Item, session: &Session) {
         let mut collected = self.collected();
+        if let Some(ledger) = &mut collected.ledger {
+            ledger.item(item);
+        }
         let Collected { messages, elsewhere, .. } = &mut *collected;
         let is_own = messages.take(item, session, &elsewhere.messages);
         if is_own || item.is_event("origin-end") {
@@ -196,6 +267,7 @@ impl Collected {
         (self.answer, self.last_answer) = (None, None);
         (self.first_at, self.figures.outcome) = (None, None);
         self.figures.calls.clear();
+        (self.turns, self.failed) = (TurnTimes::default(), 0);
     }
 
     fn take(&mut self, item: &Item) {
@@ -209,7 +281,15 @@ impl Collected {
             self.session = item.session.as_deref().filter(|id| id.len() <= MAX_NAME).map(str::to_owned);
         }
         self.note_answer(item);
+        let at = item.at();
+        if item.kind == Kind::Prompt && item.parent.is_none() {
+            self.turns.begin(at);
+        }
+        if let Some(at) = at {
+            self.turns.last = self.turns.last.max(at.as_millisecond());
+        }
         match item.kind {
+            Kind::Result if item.error && item.fact("again").is_none() => self.failed += 1,
             Kind::Call => {
                 self.was_asked |= item.parent.is_none();
                 *count_of(&mut self.figures.calls, item.tool.as_deref().unwrap_or("unknown")) += 1;

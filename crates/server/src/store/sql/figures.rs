@@ -87,7 +87,7 @@ impl Database {
         let signed = |count: Option<u64>| count.map(stored);
         self.change(
             "UPDATE sessions SET response = ?2, error = ?3, num_turns = ?4, duration_ms = ?5, cost_usd = ?6, cost_counted = ?7, \
-             api_ms = ?8, api_counted = ?9 WHERE id = ?1",
+             api_ms = ?8, api_counted = ?9, failed_calls = ?10 WHERE id = ?1",
             params![
                 session,
                 figures.response(),
@@ -98,6 +98,7 @@ impl Database {
                 figures.cost_usd.filter(|_| is_open),
                 signed(figures.api_ms),
                 signed(figures.api_ms.filter(|_| *from != CountedFrom::Start)),
+                signed(figures.failed_calls),
             ],
         )?;
         self.write_messages(session, &figures.messages.all)?;

@@ -7,8 +7,15 @@ use rusqlite_migration::{M, Migrations};
 pub(super) const VERSION: usize = MIGRATIONS.len();
 
 /// The migrations, one for each version.
-const MIGRATIONS: &[M<'static>] =
-    &[M::up(SOURCES), M::up(OUTCOME), M::up(USAGE), M::up(RESUMED), M::up(COPIES), M::up(RESUMING)];
+const MIGRATIONS: &[M<'static>] = &[
+    M::up(SOURCES),
+    M::up(OUTCOME),
+    M::up(USAGE),
+    M::up(RESUMED),
+    M::up(COPIES),
+    M::up(RESUMING),
+    M::up(LEDGERS),
+];
 
 /// Sessions, and the files that they are read from. Times are nanoseconds since 1970, in UTC.
 const SOURCES: &str = "
@@ -107,6 +114,21 @@ UPDATE sources SET mtime = -1 WHERE kind = 'history' AND mtime IS NOT NULL;
 
 /// Finds the sessions that resume a session, which is removed.
 const RESUMING: &str = "CREATE INDEX sessions_by_resumes ON sessions (resumes) WHERE resumes IS NOT NULL;";
+
+/// What each file of a session used, entry by entry, and where the session ran. All files are read again for it.
+const LEDGERS: &str = "
+ALTER TABLE sessions ADD COLUMN host TEXT;
+ALTER TABLE sessions ADD COLUMN repo TEXT;
+ALTER TABLE sessions ADD COLUMN failed_calls INTEGER;
+CREATE TABLE ledgers (
+    session TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+    path TEXT NOT NULL,
+    entries BLOB NOT NULL,
+    PRIMARY KEY (session, path)
+) STRICT;
+UPDATE sources SET mtime = -1 WHERE kind = 'history' AND mtime IS NOT NULL;
+UPDATE sources SET mtime = NULL WHERE kind = 'run' AND NOT gone;
+";
 
 /// The time of the last change of a history that an older version read.
 pub(crate) const READ_BEFORE: i64 = -1;

@@ -8,7 +8,8 @@ use super::super::figures::SessionFigures;
 use super::super::record::{SessionRecord, SessionRun, SourceKind, SourceRow};
 use super::figures::tokens;
 use super::{Database, is_undecodable, json, nanoseconds, parsed, time};
-use crate::path_text::text_path;
+use crate::path_text::{path_text, text_path};
+use crate::place::{host, repo_of};
 use crate::side_file::{ProcessMark, SessionStatus};
 
 /// The most relatives of a session that are looked at.
@@ -17,7 +18,7 @@ const MOST_RELATIVES: usize = 100;
 /// The columns of a [`SessionRecord`], from `sessions AS s` and one of its sources. The source's columns are one text, so that it is searched
 /// only once: whether it is gone and whether it is the log of a run (`0` or `1` each), followed by its path.
 const COLUMNS: &str = "s.id, s.agent_session, s.resumes, s.agent, s.model, s.title, s.folder, s.command, s.labels, s.status, \
-    s.started, s.ended, s.exit, s.pid, s.pid_start, s.boot, s.parent_session, s.num_turns, s.duration_ms, s.cost_usd, s.api_ms, s.tokens_input, \
+    s.started, s.ended, s.exit, s.pid, s.pid_start, s.boot, s.parent_session, s.num_turns, s.failed_calls, s.duration_ms, s.cost_usd, s.api_ms, s.tokens_input, \
     s.tokens_output, s.tokens_cache_read, s.tokens_cache_write, (SELECT gone || (kind = 'run') || path FROM sources \
     WHERE session = s.id ORDER BY kind = 'run' DESC, gone, size DESC, path LIMIT 1) AS source";
 
@@ -47,6 +48,7 @@ fn record(row: &Row<'_>) -> rusqlite::Result<SessionRecord> {
     };
     let figures = SessionFigures {
         num_turns: row.get("num_turns")?,
+        failed_calls: row.get("failed_calls")?,
         cost_usd: row.get("cost_usd")?,
         duration_ms: row.get("duration_ms")?,
         api_ms: row.get("api_ms")?,
@@ -156,11 +158,11 @@ impl Database {
         first_message: Option<u64>,
     ) -> Result<(), StoreError> {
         let sql = "INSERT INTO sessions (id, agent_session, agent, model, title, folder, command, labels, status, started, ended, exit, \
-             pid, pid_start, boot, parent_session, first_message) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17) \
+             pid, pid_start, boot, parent_session, first_message, host, repo) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19) \
              ON CONFLICT (id) DO UPDATE SET agent_session = ?2, agent = ?3, model = ?4, title = ?5, folder = ?6, command = ?7, \
              labels = ?8, status = ?9, started = ?10, ended = ?11, exit = ?12, pid = ?13, pid_start = ?14, boot = ?15, \
-             parent_session = ?16, first_message = ?17";
+             parent_session = ?16, first_message = ?17, host = coalesce(host, ?18), repo = coalesce(?19, repo)";
         let recorder = run.recorder.as_ref();
         let values = params![
             run.id,
@@ -181,6 +183,8 @@ impl Database {
             recorder.and_then(|mark| mark.boot.as_deref()),
             run.parent_session.as_ref().filter(|parent| Some(*parent) != run.agent_session.as_ref()),
             first_message.map(u64::cast_signed),
+            host(),
+            run.folder.as_deref().and_then(|folder| repo_of(&text_path(folder))).map(|repo| path_text(&repo)),
         ];
         self.change(sql, values).map(drop)
     }

@@ -4,10 +4,11 @@ use rusqlite::Connection;
 use rusqlite::types::{Type, Value, ValueRef};
 
 /// The columns that hold counts, which are never negative.
-const COUNTS: [&str; 13] = [
+const COUNTS: [&str; 14] = [
     "pid",
     "pid_start",
     "num_turns",
+    "failed_calls",
     "duration_ms",
     "api_ms",
     "tokens_input",
