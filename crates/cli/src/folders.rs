@@ -10,6 +10,7 @@ use streamfmt::dialect::{DIALECTS, Histories};
 use streamfmt::follow::SessionFolder;
 use streamfmt::histories::WorkFilter;
 use streamfmt::origins::SessionsBelow;
+use streamfmt_server::store::AgentFolder;
 
 use crate::exit_code::USAGE;
 use crate::message::print;
@@ -82,17 +83,34 @@ pub(crate) fn all_session_folders() -> Vec<SessionsBelow> {
     folders.map(|(histories, folder)| (below(&folder, &(histories.folder)("")), histories.depth)).collect()
 }
 
+/// The folders in which the known agents keep their sessions, whether they exist or not.
+pub(crate) fn agent_folders() -> Vec<AgentFolder> {
+    let rows = DIALECTS.rows.iter().flat_map(|row| {
+        let histories = row.histories.as_ref().filter(|histories| histories.root.is_some());
+        let places = histories.map(|it| (it.variables, it.home, it.root.unwrap_or_default()));
+        let database = row.database.as_ref().map(|it| (it.variables, it.home, ""));
+        places.into_iter().chain(database).map(|place| (row.name, place))
+    });
+    rows.filter_map(|(agent, (variables, home, root))| {
+        let product = product_folder(variables, home)?;
+        Some(AgentFolder { agent, path: below(&product, root) })
+    })
+    .collect()
+}
+
 /// The folders of the agents whose histories are known.
 fn agents_folders() -> impl Iterator<Item = (&'static Histories, PathBuf)> {
-    let home = etcetera::home_dir().ok();
     let histories = DIALECTS.rows.iter().filter_map(|dialect| dialect.histories.as_ref());
-    histories.filter_map(move |histories| {
-        let is_set = |folder: &OsString| !folder.is_empty();
-        let set = histories.variables.iter().find_map(|(variable, place)| {
-            Some(below(&PathBuf::from(env::var_os(variable).filter(is_set)?), place))
-        });
-        Some((histories, set.or_else(|| Some(below(home.as_ref()?, histories.home)))?))
-    })
+    histories.filter_map(|histories| Some((histories, product_folder(histories.variables, histories.home)?)))
+}
+
+/// The folder of a product, by the environment or in the user's home directory.
+fn product_folder(variables: &[(&str, &str)], home: &str) -> Option<PathBuf> {
+    let is_set = |folder: &OsString| !folder.is_empty();
+    let set = variables.iter().find_map(|(variable, place)| {
+        Some(below(&PathBuf::from(env::var_os(variable).filter(is_set)?), place))
+    });
+    set.or_else(|| Some(below(&etcetera::home_dir().ok()?, home)))
 }
 
 /// A folder in another one, or that itself.

@@ -1,6 +1,7 @@
 //! `streamfmt sessions`: lists, shows and removes recorded runs and imported histories.
 
 mod check;
+mod import;
 mod remove;
 mod show;
 mod stats;
@@ -14,7 +15,7 @@ use streamfmt::core::redact::{Redaction, Redactor};
 use streamfmt::json;
 use streamfmt_server::claim;
 use streamfmt_server::store::{
-    FoundSession, ImportStep, SessionDetails, SessionFilter, SessionRecord, SessionStatus, Store, StoreError,
+    FoundSession, SessionDetails, SessionFilter, SessionRecord, SessionStatus, Store, StoreError,
 };
 use streamfmt_server::{path_text, text_path};
 
@@ -55,7 +56,7 @@ impl SessionsArgs {
         let done = match self.command {
             SessionsCommand::List(list) => list.run(&mut store),
             SessionsCommand::Show(show) => show.run(&mut store),
-            SessionsCommand::Import { paths } => import(&mut store, &paths),
+            SessionsCommand::Import(import) => import.run(&mut store),
             // It ran before the database was opened, which may replace it.
             SessionsCommand::Check { .. } => Ok(OK),
             SessionsCommand::Stats(stats) => stats.run(&mut store),
@@ -131,25 +132,6 @@ impl ListArgs {
 /// The width of the terminal, in columns.
 fn terminal_width() -> Option<usize> {
     terminal_size::terminal_size().map(|(columns, _)| usize::from(columns.0))
-}
-
-fn import(store: &mut Store, paths: &[PathBuf]) -> Result<u8, u8> {
-    let counts = with_progress(store, |store, each| {
-        store.import(paths, |step| {
-            if let ImportStep::Reading(done, all) = step {
-                each(done, all);
-            }
-        })
-    });
-    let streamfmt_server::store::ImportCounts { new, changed, unchanged, others, damaged } = counts?;
-    let others = match others {
-        0 => String::new(),
-        1 => "; 1 file is no session of a known agent".to_owned(),
-        _ => format!("; {others} files are no sessions of a known agent"),
-    };
-    write_out(format!("{new} new, {changed} changed, {unchanged} unchanged{others}").as_bytes())?;
-    // As reading them does.
-    if damaged > 0 { Err(USAGE) } else { Ok(OK) }
 }
 
 fn reindex(store: &mut Store) -> Result<u8, u8> {

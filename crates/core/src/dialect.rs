@@ -61,6 +61,9 @@ pub struct Histories {
     /// The folder in it for the histories of a working directory. If `work` is set, it also contains those of other directories. An absolute
     /// path is a folder elsewhere.
     pub folder: fn(&str) -> String,
+    /// The folder in it that contains the histories of all working directories; empty for the product's folder itself. `None` if there is
+    /// none, as where each working directory contains its own.
+    pub root: Option<&'static str>,
     /// How many levels of folders are between that folder and the histories.
     pub depth: usize,
     /// Returns the working directory that the first record of a history, or the record of its facts, names. `None` if there is a folder for
@@ -80,6 +83,7 @@ impl Histories {
         variables: &[],
         home: "",
         folder: |_| String::new(),
+        root: None,
         depth: 0,
         work: None,
         is_named: |name| matches!(name.rsplit_once('.'), Some((_, "jsonl"))),
@@ -99,6 +103,10 @@ pub enum WorkMark {
 
 /// A database of `SQLite` in which a product keeps its sessions. Its queries turn a session into records, as they would be in a file.
 pub struct SessionDatabase {
+    /// The environment variables that move it, as [`Histories::variables`].
+    pub variables: &'static [(&'static str, &'static str)],
+    /// Its folder in the user's home directory, if no variable is set.
+    pub home: &'static str,
     /// Whether a file of this name is such a database.
     pub is_named: fn(&str) -> bool,
     /// The product's own command that writes a session to a file, for messages.

@@ -9,6 +9,7 @@
 //! Logs and side files are authoritative. For our own runs, the database is only an index, which can be rebuilt at any time. All SQL is in
 //! `sql`, a function for each query.
 
+mod agent_folder;
 mod check;
 mod figures;
 mod history;
@@ -35,6 +36,7 @@ use crate::session_paths::SessionPaths;
 use sql::{Database, Replaced, Salvage};
 
 pub use crate::side_file::SessionStatus;
+pub use agent_folder::AgentFolder;
 pub use check::StoreProblem;
 pub use figures::{CountedMessages, FiguresCollector, Ledger, ReadSession, SessionFigures, SessionOutcome};
 pub use history::{history_exists, open_history, subagents_of};

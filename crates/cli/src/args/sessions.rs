@@ -24,11 +24,7 @@ pub(crate) enum SessionsCommand {
     /// Format a session, with the same options as a file
     Show(Box<ShowArgs>),
     /// Add the agents' own histories, and runs that were recorded elsewhere: files, or folders with such files
-    Import {
-        /// Files and folders
-        #[arg(value_name = "PATH", required = true)]
-        paths: Vec<PathBuf>,
-    },
+    Import(ImportArgs),
     /// Add up turns, calls, tokens and costs
     Stats(Box<StatsArgs>),
     /// Rebuild the entries of all runs from their logs
@@ -86,6 +82,14 @@ pub(crate) struct ListArgs {
     /// Mask tokens, keys, passwords, e-mail addresses and home folders
     #[arg(long)]
     pub(crate) redact: bool,
+}
+
+/// `streamfmt sessions import`
+#[derive(Debug, clap::Args)]
+pub(crate) struct ImportArgs {
+    /// Files and folders; without one, the folders of all known agents
+    #[arg(value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
 }
 
 /// A status that can be chosen.

@@ -17,15 +17,15 @@ use crate::sessions::{details, rows};
 const RECORDINGS: &str = "../../../shared/corpus";
 
 /// A session of an agent, in its folder: the agent, the files below the home folder, and the text of its reply.
-struct AgentSession {
+pub(crate) struct AgentSession {
     agent: &'static str,
     /// The folder to import.
-    folder: &'static str,
+    pub(crate) folder: &'static str,
     files: Vec<(String, String)>,
 }
 
 /// The session that each agent would write for the folder `work`, with the reply `NAME: number N.`
-fn sessions_of(work: &str, number: usize) -> Vec<AgentSession> {
+pub(crate) fn sessions_of(work: &str, number: usize) -> Vec<AgentSession> {
     let dashed = work.replace(|char: char| !char.is_ascii_alphanumeric(), "-");
     let words = dashed.trim_start_matches('-');
     let id = format!("5e551017-0000-4000-8000-00000000000{number}");
@@ -143,7 +143,7 @@ fn cline_files(
         .to_vec()
 }
 
-fn write(folder: &Folder, session: &AgentSession) {
+pub(crate) fn write(folder: &Folder, session: &AgentSession) {
     session.files.iter().for_each(|(path, text)| folder.write(path, text));
 }
 

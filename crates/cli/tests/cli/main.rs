@@ -76,6 +76,8 @@ mod sessions_damaged;
 #[cfg(unix)]
 mod sessions_database;
 #[cfg(unix)]
+mod sessions_found;
+#[cfg(unix)]
 mod sessions_import;
 #[cfg(unix)]
 mod sessions_moved;

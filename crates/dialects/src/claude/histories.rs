@@ -11,6 +11,7 @@ pub(crate) const HISTORIES: Histories = Histories {
         let names = units.map(|unit| if unit.is_ascii_alphanumeric() { unit } else { '-' });
         "projects/".chars().chain(names).collect()
     },
+    root: Some("projects"),
     ..Histories::LINES
 };
 

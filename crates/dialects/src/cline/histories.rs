@@ -20,6 +20,7 @@ pub(crate) const HISTORIES: Histories = Histories {
         ("CLINE_DIR", "data/sessions"),
     ],
     home: ".cline/data/sessions",
+    root: Some(""),
     depth: 1,
     work: Some(|facts| Some(WorkMark::Path(facts.get("cwd")?.decode()?.into_owned()))),
     is_named: |name| name.ends_with(MESSAGES),

@@ -7,6 +7,7 @@ pub(crate) const HISTORIES: Histories = Histories {
     variables: &[("CODEX_HOME", "")],
     home: ".codex",
     folder: |_| "sessions".to_owned(),
+    root: Some("sessions"),
     depth: 3,
     work: Some(|line| Some(WorkMark::Path(line.get("payload")?.get("cwd")?.decode()?.into_owned()))),
     ..Histories::LINES

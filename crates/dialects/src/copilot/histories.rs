@@ -7,6 +7,7 @@ pub(crate) const HISTORIES: Histories = Histories {
     variables: &[("COPILOT_HOME", "")],
     home: ".copilot",
     folder: |_| "session-state".to_owned(),
+    root: Some("session-state"),
     depth: 1,
     work: Some(|line| {
         Some(WorkMark::Path(line.get("data")?.get("context")?.get("cwd")?.decode()?.into_owned()))

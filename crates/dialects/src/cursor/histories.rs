@@ -14,6 +14,7 @@ pub(crate) const HISTORIES: Histories = Histories {
             work.split(|char: char| !char.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
         ["projects/", &words.join("-"), "/agent-transcripts"].concat()
     },
+    root: Some("projects"),
     depth: 1,
     session: |name| Some(name),
     ..Histories::LINES

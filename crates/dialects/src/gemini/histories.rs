@@ -13,6 +13,7 @@ use streamfmt_core::json::Value;
 pub(crate) const HISTORIES: Histories = Histories {
     variables: &[("GEMINI_CLI_HOME", ".gemini/tmp")],
     home: ".gemini/tmp",
+    root: Some(""),
     depth: 2,
     work: Some(|line| Some(WorkMark::Sha256(line.get("projectHash")?.decode()?.into_owned()))),
     is_named: |name| {

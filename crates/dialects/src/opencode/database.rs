@@ -4,6 +4,8 @@ use streamfmt_core::dialect::SessionDatabase;
 
 /// The database, as versions from 1.2 on write it. Columns that only newer versions have are read where they exist.
 pub(crate) const DATABASE: SessionDatabase = SessionDatabase {
+    variables: &[("XDG_DATA_HOME", "opencode")],
+    home: ".local/share/opencode",
     // A version from another channel adds its name: `opencode-dev.db`.
     is_named: |name| {
         let rest = name.strip_prefix("opencode").and_then(|rest| rest.strip_suffix(".db"));

@@ -10,6 +10,7 @@ pub(crate) const HISTORIES: Histories = Histories {
         let bare = work.strip_prefix(['/', '\\']).unwrap_or(work);
         ["sessions/--", &bare.replace(['/', '\\', ':'], "-"), "--"].concat()
     },
+    root: Some("sessions"),
     ..Histories::LINES
 };
 

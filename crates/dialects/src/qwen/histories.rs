@@ -11,6 +11,7 @@ pub(crate) const HISTORIES: Histories = Histories {
     variables: &[("QWEN_RUNTIME_DIR", ""), ("QWEN_HOME", "")],
     home: ".qwen",
     folder: |work| [&*(claude::HISTORIES.folder)(work), "/chats"].concat(),
+    root: Some("projects"),
     ..Histories::LINES
 };
 

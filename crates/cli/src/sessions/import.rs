@@ -1,0 +1,55 @@
+//! `streamfmt sessions import`: adds the agents' own histories.
+
+use std::path::{Path, PathBuf};
+
+use streamfmt_server::store::{ImportCounts, ImportStep, Store};
+
+use super::with_progress;
+use crate::args::ImportArgs;
+use crate::exit_code::{OK, USAGE};
+use crate::folders::{agent_folders, folders};
+use crate::message::print;
+use crate::output::write_out;
+
+impl ImportArgs {
+    pub(super) fn run(self, store: &mut Store) -> Result<u8, u8> {
+        let paths = if self.paths.is_empty() { existing_folders() } else { self.paths };
+        if paths.is_empty() { Ok(OK) } else { import(store, &paths) }
+    }
+}
+
+/// The folders of all known agents that exist. If there is none, reports which were looked for.
+fn existing_folders() -> Vec<PathBuf> {
+    let known = agent_folders();
+    let there: Vec<PathBuf> =
+        known.iter().filter(|folder| folder.path.is_dir()).map(|folder| folder.path.clone()).collect();
+    if there.is_empty() {
+        let names: Vec<String> = known.iter().map(|folder| shown(&folder.path)).collect();
+        print(&format!("no agent keeps sessions here (looked for {})", names.join(", ")));
+    }
+    there
+}
+
+/// A path for messages, with `~` for the home directory.
+pub(super) fn shown(path: &Path) -> String {
+    folders().shown(path)
+}
+
+fn import(store: &mut Store, paths: &[PathBuf]) -> Result<u8, u8> {
+    let counts = with_progress(store, |store, each| {
+        store.import(paths, |step| {
+            if let ImportStep::Reading(done, all) = step {
+                each(done, all);
+            }
+        })
+    });
+    let ImportCounts { new, changed, unchanged, others, damaged } = counts?;
+    let others = match others {
+        0 => String::new(),
+        1 => "; 1 file is no session of a known agent".to_owned(),
+        _ => format!("; {others} files are no sessions of a known agent"),
+    };
+    write_out(format!("{new} new, {changed} changed, {unchanged} unchanged{others}").as_bytes())?;
+    // As reading them does.
+    if damaged > 0 { Err(USAGE) } else { Ok(OK) }
+}

@@ -1,0 +1,81 @@
+//! The sessions in agents' own folders: found without naming the folders.
+
+use crate::agent_folders::{sessions_of, write};
+use crate::program::{Folder, Running, SESSION, Signal, reply, until};
+use crate::run::{command, run};
+use crate::sessions::rows;
+
+/// Where Claude Code keeps a session with this id.
+fn history(id: &str) -> String {
+    format!("home/.claude/projects/-home-dev-shop/{id}.jsonl")
+}
+
+fn write_history(folder: &Folder, id: &str) {
+    folder.write(&history(id), SESSION.replace("s-1", id));
+}
+
+#[test]
+fn without_a_path_the_folders_of_all_agents_are_imported() {
+    let folder = Folder::new();
+    // A session of each agent but Aider, which has no folder for all of them.
+    let sessions = sessions_of("/home/dev/shop", 1);
+    let kept: Vec<_> = sessions.iter().filter(|session| !session.folder.is_empty()).collect();
+    for session in &kept {
+        write(&folder, session);
+    }
+    write_history(&folder, "s-1");
+    folder.write(
+        ".aider.chat.history.md",
+        "\n# aider chat started at 2026-11-20 10:01:00\n\n#### Ask\n\nAider.\n",
+    );
+    let count = run(&folder, "sessions import").expect(0, "").stdout;
+    let again = run(&folder, "sessions import").expect(0, "").stdout;
+    let all = rows(&folder, "").len();
+    assert!(all > 4 && count.starts_with(&format!("{all} new, ")), "{all}: {count}");
+    assert!(again.starts_with("0 new, 0 changed, ") && !again.contains(" 0 unchanged"), "{again}");
+    // A variable of an agent moves its folder.
+    folder.write("moved/projects/-x/s-2.jsonl", SESSION.replace("s-1", "s-2"));
+    let mut moved = command(&folder, "sessions import");
+    moved.env("CLAUDE_CONFIG_DIR", folder.path("moved"));
+    assert!(moved.output().unwrap().stdout.starts_with(b"1 new, "));
+    assert_eq!(rows(&folder, "").len(), all + 1);
+}
+
+#[test]
+fn without_a_folder_of_an_agent_a_line_says_which_were_looked_for() {
+    let folder = Folder::new();
+    let imported = run(&folder, "sessions import");
+    assert_eq!((imported.code, &*imported.stdout), (Some(0), ""));
+    let (begin, rest) = imported.stderr.split_once(" (looked for ").unwrap();
+    assert_eq!(begin, "streamfmt: no agent keeps sessions here");
+    let names: Vec<&str> = rest.trim_end().trim_end_matches(')').split(", ").collect();
+    assert!(names.len() > 8 && names.contains(&"~/.claude/projects"), "{rest}");
+    let page = include_str!("../../../../docs/agents.md");
+    for name in names {
+        assert!(page.contains(&format!(" | `{name}` | ")), "docs/agents.md lacks {name}");
+    }
+}
+
+#[test]
+fn an_import_that_was_killed_goes_on() {
+    let folder = Folder::new();
+    for number in 0..200 {
+        write_history(&folder, &format!("s-{number}"));
+    }
+    // Killed while it adds files, and once more after it has read some of them.
+    let turns = |folder: &Folder| rows(folder, "").iter().filter(|row| row["num_turns"] == 2).count();
+    for is_reached in [|listed: usize, _| listed > 0, |_, read: usize| read > 0] {
+        let importing = Running::of(&folder, command(&folder, "sessions import"));
+        until(|| importing.messages(), || is_reached(rows(&folder, "").len(), turns(&folder)));
+        importing.end(Signal::KILL);
+    }
+    let read = turns(&folder);
+    let goes_on = run(&folder, "sessions import").expect(0, "").stdout;
+    assert_eq!((rows(&folder, "").len(), turns(&folder)), (200, 200), "{goes_on}");
+    // Those that had been read aren't read again, and those that were only added aren't new.
+    let counts: Vec<usize> =
+        goes_on.split(|ch: char| !ch.is_ascii_digit()).filter_map(|it| it.parse().ok()).collect();
+    assert!(counts[0] < 200 && counts[2] >= read && counts.iter().sum::<usize>() == 200, "{goes_on}");
+    folder.append(&history("s-3"), &reply(7));
+    assert_eq!(run(&folder, "sessions import").expect(0, "").stdout, "0 new, 1 changed, 199 unchanged\n");
+}
