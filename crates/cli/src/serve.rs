@@ -14,7 +14,7 @@ use streamfmt_server::{ServeFailure, ServeOptions, ServeRequest, Server, Session
 use crate::args::{self, ServeArgs};
 use crate::choice;
 use crate::exit_code::{OK, OUTPUT, USAGE};
-use crate::folders::{data_folder, folders, own_folder};
+use crate::folders::{agent_folders, data_folder, folders, own_folder};
 use crate::message::{print, print_problems, reason};
 
 /// Serves until a signal arrives.
@@ -31,6 +31,7 @@ pub(crate) fn run(args: ServeArgs) -> Result<u8, u8> {
     let serve = settings(&folders)?;
     let options = ServeOptions {
         sessions: SessionPaths { folder: data_folder()?.join("sessions") },
+        agents: agent_folders(),
         state: own_folder(folders.state.clone(), "XDG_STATE_HOME")?,
         folders,
         port: args.port.or(serve.port),

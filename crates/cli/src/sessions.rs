@@ -125,7 +125,14 @@ impl ListArgs {
         } else {
             table::text(&rows, is_terminal.then(terminal_width).flatten())
         };
-        if text.is_empty() { Ok(OK) } else { write_out(text.as_bytes()) }
+        if text.is_empty() {
+            let any = SessionFilter { most: Some(1), with_empty: true, ..SessionFilter::default() };
+            if !self.json && store.list(&any).is_ok_and(|any| any.is_empty()) {
+                import::report_importable();
+            }
+            return Ok(OK);
+        }
+        write_out(text.as_bytes())
     }
 }
 

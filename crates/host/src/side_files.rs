@@ -172,6 +172,11 @@ pub fn is_side_file(name: &str, first: &Record) -> bool {
     layouts().any(|layout| (layout.agent)(name).is_some() && (!layout.is_named_alike || begins_so(layout)))
 }
 
+/// Whether a file with this name contains a sub-agent's messages, and no history does.
+pub fn is_named_as_side_file(name: &str) -> bool {
+    layouts().any(|layout| !layout.is_named_alike && (layout.agent)(name).is_some())
+}
+
 /// Whether a folder with this name contains sub-agents' files, below or beside their history.
 pub fn holds_side_files(name: &str) -> bool {
     let folders = layouts().flat_map(|layout| layout.folders);

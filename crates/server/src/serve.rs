@@ -44,6 +44,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::session_paths::SessionPaths;
+use crate::store::AgentFolder;
 
 use access_log::AccessLog;
 use address::{AddressFile, NoAddress};
@@ -82,6 +83,8 @@ pub struct ServeOptions {
     pub folders: Folders,
     /// Where the sessions are stored.
     pub sessions: SessionPaths,
+    /// The folders of the known agents, which the empty list names.
+    pub agents: Vec<AgentFolder>,
     /// The folder for what outlives a restart, and for the socket of [`ask_server`].
     pub state: PathBuf,
     /// The port; by default the last one, if it is free.
@@ -209,6 +212,7 @@ impl Server {
         let ServeOptions {
             folders,
             sessions,
+            agents,
             allowed_hosts,
             allowed_origins,
             base_path,
@@ -225,7 +229,11 @@ impl Server {
                 origins: allowed_origins,
                 base: base_path,
             },
-            hub: Hub::new(Arc::new(KnownSessions::new(sessions, report)), HubLimits::default(), report),
+            hub: Hub::new(
+                Arc::new(KnownSessions::new(sessions, report).with_agents(agents)),
+                HubLimits::default(),
+                report,
+            ),
             profiles: KnownProfiles::new(folders),
             shows_secrets,
             pace: StreamPace::default(),

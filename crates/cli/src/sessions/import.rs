@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use streamfmt_server::store::{ImportCounts, ImportStep, Store};
+use streamfmt_server::store::{AgentSessions, ImportCounts, ImportStep, Store};
 
 use super::with_progress;
 use crate::args::ImportArgs;
@@ -30,8 +30,19 @@ fn existing_folders() -> Vec<PathBuf> {
     there
 }
 
+/// Where there are no sessions, reports which agents keep some, and how to add them.
+pub(super) fn report_importable() {
+    let counts = AgentSessions::in_folders(&agent_folders());
+    if !counts.is_empty() {
+        print("no sessions yet; to add those of agents: streamfmt sessions import");
+    }
+    for count in counts {
+        print(&format!("{count} in {}", shown(&count.folder.path)));
+    }
+}
+
 /// A path for messages, with `~` for the home directory.
-pub(super) fn shown(path: &Path) -> String {
+fn shown(path: &Path) -> String {
     folders().shown(path)
 }
 

@@ -3,6 +3,7 @@
 use crate::agent_folders::{sessions_of, write};
 use crate::program::{Folder, Running, SESSION, Signal, reply, until};
 use crate::run::{command, run};
+use crate::serve::Served;
 use crate::sessions::rows;
 
 /// Where Claude Code keeps a session with this id.
@@ -78,4 +79,30 @@ fn an_import_that_was_killed_goes_on() {
     assert!(counts[0] < 200 && counts[2] >= read && counts.iter().sum::<usize>() == 200, "{goes_on}");
     folder.append(&history("s-3"), &reply(7));
     assert_eq!(run(&folder, "sessions import").expect(0, "").stdout, "0 new, 1 changed, 199 unchanged\n");
+}
+
+#[test]
+fn an_empty_list_names_what_agents_keep() {
+    let folder = Folder::new();
+    run(&folder, "sessions list").expect(0, "");
+    write_history(&folder, "s-1");
+    write_history(&folder, "s-2");
+    folder.write("home/.claude/projects/-home-dev-shop/s-1/subagents/agent-1.jsonl", "");
+    folder.write("home/.local/share/opencode/opencode.db", "");
+    let expected = "streamfmt: no sessions yet; to add those of agents: streamfmt sessions import
+streamfmt: claude: 2 sessions in ~/.claude/projects
+streamfmt: opencode: 1 database of sessions in ~/.local/share/opencode
+";
+    run(&folder, "sessions list").expect(0, expected);
+    run(&folder, "sessions list --json").expect(0, "");
+    let server = Served::start(&folder, "");
+    let page = server.get("/");
+    for text in
+        ["<code>streamfmt sessions import</code>", "<li>claude: 2 sessions in ", "/.claude/projects</span>"]
+    {
+        assert!(page.body.contains(text), "{text}: {}", page.body);
+    }
+    run(&folder, "sessions import home/.claude").expect(0, "");
+    run(&folder, "sessions list --agent codex").expect(0, "");
+    until(|| server.messages(), || !server.get("/").body.contains("class=\"importable\""));
 }

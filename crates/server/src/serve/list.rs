@@ -9,7 +9,7 @@ use super::facts::{duration, second, time};
 use super::html::{escaped, in_query, shown};
 use super::page::{begin, end};
 use super::sessions::{SessionList, title_of};
-use crate::store::{SessionRecord, SessionRun, SessionStatus};
+use crate::store::{AgentSessions, SessionRecord, SessionRun, SessionStatus};
 
 /// The number of sessions on a page.
 const PAGE: usize = 100;
@@ -61,7 +61,7 @@ impl ListQuery {
 
 /// The page of the list. `tab`: attributes by which its script returns after a restart.
 pub(super) fn list(
-    SessionList { rows, problems }: &SessionList,
+    SessionList { rows, problems, importable }: &SessionList,
     query: &ListQuery,
     mut redactor: Option<&mut Redactor>,
     base: &str,
@@ -129,12 +129,14 @@ pub(super) fn list(
         html.push_str("</td></tr>\n");
     }
     if found.is_empty() {
-        let none = if rows.is_empty() {
-            "No sessions yet: start one with <code>streamfmt run -- COMMAND</code>"
+        html.push_str("<tr><td colspan=\"6\">");
+        if rows.is_empty() {
+            html.push_str("No sessions yet: start one with <code>streamfmt run -- COMMAND</code>");
+            importable_sessions(importable, redactor, &mut html);
         } else {
-            "No session fits."
-        };
-        html.extend(["<tr><td colspan=\"6\">", none, "</td></tr>\n"]);
+            html.push_str("No session fits.");
+        }
+        html.push_str("</td></tr>\n");
     }
     html.push_str("</tbody></table></div>\n<div data-part=\"pages\">");
     if found.len() > PAGE {
@@ -151,6 +153,27 @@ pub(super) fn list(
     html.push_str("</div></main>\n");
     end(&mut html);
     html
+}
+
+/// The sessions that agents keep, and the command that adds them.
+fn importable_sessions(importable: &[AgentSessions], mut redactor: Option<&mut Redactor>, html: &mut String) {
+    if importable.is_empty() {
+        return;
+    }
+    html.push_str(
+        ", or add those of agents with <code>streamfmt sessions import</code>\n<ul class=\"importable\">",
+    );
+    for count in importable {
+        let path = shown(&count.folder.path.to_string_lossy(), redactor.as_deref_mut());
+        html.extend([
+            "<li>",
+            &escaped(&count.to_string()),
+            " in <span class=\"path\">",
+            &path,
+            "</span></li>",
+        ]);
+    }
+    html.push_str("</ul>");
 }
 
 /// Links and fields for the filters.

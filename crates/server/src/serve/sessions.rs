@@ -16,8 +16,8 @@ use crate::run_id::RunId;
 use crate::session_paths::SessionPaths;
 use crate::side_file::RunSideFile;
 use crate::store::{
-    FoundSession, SessionFilter, SessionRecord, SessionRun, SessionStatus, SourceKind, SourceRow, Store,
-    StoreError, StoreNotice, history_exists, latest_start, status_now,
+    AgentFolder, AgentSessions, FoundSession, SessionFilter, SessionRecord, SessionRun, SessionStatus,
+    SourceKind, SourceRow, Store, StoreError, StoreNotice, history_exists, latest_start, status_now,
 };
 
 /// How long rows are cached.
@@ -48,6 +48,8 @@ pub(super) struct SessionList {
     /// Those in progress first, then the newest.
     pub(super) rows: Vec<SessionRecord>,
     pub(super) problems: Vec<String>,
+    /// What agents keep and could be imported, if there are no sessions.
+    pub(super) importable: Vec<AgentSessions>,
 }
 
 /// The sessions of a data folder. The side file of a run that has ended is read again only if it was replaced.
@@ -59,6 +61,8 @@ pub(super) struct KnownSessions {
     /// When missing rows were last looked for, and whether that is in progress.
     caught_up: Mutex<Option<Instant>>,
     is_catching_up: AtomicBool,
+    /// The folders of the known agents.
+    agents: Vec<AgentFolder>,
     report: fn(&str),
 }
 
@@ -85,8 +89,14 @@ impl KnownSessions {
             stored: Mutex::default(),
             caught_up: Mutex::default(),
             is_catching_up: AtomicBool::new(false),
+            agents: Vec::new(),
             report,
         }
+    }
+
+    /// Names what is in these folders while there are no sessions.
+    pub(super) fn with_agents(self, agents: Vec<AgentFolder>) -> Self {
+        Self { agents, ..self }
     }
 
     /// Returns one session, with a file that it can currently be read from.
@@ -154,7 +164,8 @@ impl KnownSessions {
         rows.sort_by_cached_key(|SessionRecord { run, .. }| {
             (!run.status.is_live(), run.started > latest, Reverse(run.started), Reverse(run.id.clone()))
         });
-        SessionList { rows, problems }
+        let importable = if rows.is_empty() { AgentSessions::in_folders(&self.agents) } else { Vec::new() };
+        SessionList { rows, problems, importable }
     }
 
     /// The final Markdown of a session in the database, for sessions whose log is gone.

@@ -28,7 +28,7 @@ use crate::path_text::path_text;
 use crate::run_id::RunId;
 
 /// The depth to which folders are searched.
-const DEEPEST: usize = 12;
+pub(super) const DEEPEST: usize = 12;
 
 /// The counts of an import.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -121,6 +121,7 @@ fn write_server(root: &Path, data: &Path) -> Server {
     let server = Server::start(ServeOptions {
         folders: Folders::default(),
         sessions: SessionPaths { folder: data.join("sessions") },
+        agents: Vec::new(),
         state: root.join("new/state"),
         port: None,
         bind: Vec::new(),
