@@ -93,7 +93,7 @@ pub(crate) fn agent_folders() -> Vec<AgentFolder> {
     });
     rows.filter_map(|(agent, (variables, home, root))| {
         let product = product_folder(variables, home)?;
-        Some(AgentFolder { agent, path: below(&product, root) })
+        Some(AgentFolder { agent, path: below(&product, root), product })
     })
     .collect()
 }

@@ -75,6 +75,21 @@ pub struct Histories {
     pub facts: fn(&str) -> Option<String>,
     /// The session's id, by the history's name without its extension, if records don't contain it.
     pub session: fn(&str) -> Option<&str>,
+    /// How the product deletes old ones by itself, if it does.
+    pub cleanup: Option<HistoryCleanup>,
+}
+
+/// How a product deletes the histories of old sessions by itself.
+#[derive(Clone, Copy)]
+pub struct HistoryCleanup {
+    /// The path of its settings in the product's folder: a document of one record.
+    pub settings: &'static str,
+    /// The name of the setting.
+    pub key: &'static str,
+    /// The days after which a history is deleted, from the settings. `None` if they don't contain it.
+    pub days: fn(Value<'_>) -> Option<u64>,
+    /// The days if the settings don't contain it.
+    pub default: u64,
 }
 
 impl Histories {
@@ -89,6 +104,7 @@ impl Histories {
         is_named: |name| matches!(name.rsplit_once('.'), Some((_, "jsonl"))),
         facts: |_| None,
         session: |_| None,
+        cleanup: None,
     };
 }
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use sha2::{Digest, Sha256};
-use streamfmt_core::dialect::{Histories, WorkMark};
+use streamfmt_core::dialect::{Histories, HistoryCleanup, WorkMark};
 use streamfmt_core::frame::MAX_LINE;
 use streamfmt_core::hash::hash;
 use streamfmt_core::json::{Record, Value};
@@ -130,6 +130,17 @@ pub(crate) fn facts_of(history: &Path) -> Option<Record> {
     let file = File::open(facts_file(history)?).ok()?;
     let line = read_document(&mut file.take(LARGEST_FACTS)).ok()??;
     Record::from_line(String::from_utf8(line).ok()?.trim_end().to_owned()).ok()
+}
+
+/// The days after which a product deletes a history, by the settings in its folder.
+pub fn cleanup_days(product: &Path, cleanup: &HistoryCleanup) -> u64 {
+    let read = || {
+        let file = File::open(product.join(cleanup.settings)).ok()?;
+        let line = read_document(&mut file.take(LARGEST_FACTS)).ok()??;
+        let settings = Record::from_line(String::from_utf8(line).ok()?.trim_end().to_owned()).ok()?;
+        (cleanup.days)(settings.root())
+    };
+    read().unwrap_or(cleanup.default)
 }
 
 /// Reads the facts beside a history, for its pipeline.

@@ -36,7 +36,7 @@ use crate::session_paths::SessionPaths;
 use sql::{Database, Replaced, Salvage};
 
 pub use crate::side_file::SessionStatus;
-pub use agent_folder::{AgentFolder, AgentSessions};
+pub use agent_folder::{AgentCleanup, AgentFolder, AgentSessions};
 pub use check::StoreProblem;
 pub use figures::{CountedMessages, FiguresCollector, Ledger, ReadSession, SessionFigures, SessionOutcome};
 pub use history::{history_exists, open_history, subagents_of};

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use streamfmt_server::store::{AgentSessions, ImportCounts, ImportStep, Store};
+use streamfmt::core::figures::count_of;
+use streamfmt_server::store::{AgentCleanup, AgentFolder, AgentSessions, ImportCounts, ImportStep, Store};
 
 use super::with_progress;
 use crate::args::ImportArgs;
@@ -10,6 +11,9 @@ use crate::exit_code::{OK, USAGE};
 use crate::folders::{agent_folders, folders};
 use crate::message::print;
 use crate::output::write_out;
+
+/// The days from which on sessions count as kept by their agent.
+const LASTING: u64 = 3650;
 
 impl ImportArgs {
     pub(super) fn run(self, store: &mut Store) -> Result<u8, u8> {
@@ -28,6 +32,25 @@ fn existing_folders() -> Vec<PathBuf> {
         print(&format!("no agent keeps sessions here (looked for {})", names.join(", ")));
     }
     there
+}
+
+/// Reports which agents will delete sessions of the imported folders.
+fn report_cleanup(paths: &[PathBuf]) {
+    let real: Vec<PathBuf> = paths.iter().filter_map(|path| path.canonicalize().ok()).collect();
+    let is_imported = |folder: &AgentFolder| {
+        let Ok(folder) = folder.path.canonicalize() else { return false };
+        real.iter().any(|path| path.is_dir() && (path.starts_with(&folder) || folder.starts_with(path)))
+    };
+    for folder in agent_folders().iter().filter(|folder| is_imported(folder)) {
+        if let Some(AgentCleanup { days, settings, key }) = folder.cleanup().filter(|it| it.days < LASTING) {
+            let days = count_of(days, "day", "days");
+            let settings = shown(&settings);
+            print(&format!(
+                "{} deletes its sessions after {days} ({key} in {settings}); only their entries here remain",
+                folder.agent
+            ));
+        }
+    }
 }
 
 /// Where there are no sessions, reports which agents keep some, and how to add them.
@@ -61,6 +84,7 @@ fn import(store: &mut Store, paths: &[PathBuf]) -> Result<u8, u8> {
         _ => format!("; {others} files are no sessions of a known agent"),
     };
     write_out(format!("{new} new, {changed} changed, {unchanged} unchanged{others}").as_bytes())?;
+    report_cleanup(paths);
     // As reading them does.
     if damaged > 0 { Err(USAGE) } else { Ok(OK) }
 }

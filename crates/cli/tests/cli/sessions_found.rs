@@ -6,6 +6,8 @@ use crate::run::{command, run};
 use crate::serve::Served;
 use crate::sessions::rows;
 
+const CLEANUP: &str = "streamfmt: claude deletes its sessions after 30 days (cleanupPeriodDays in ~/.claude/settings.json); only their entries here remain\n";
+
 /// Where Claude Code keeps a session with this id.
 fn history(id: &str) -> String {
     format!("home/.claude/projects/-home-dev-shop/{id}.jsonl")
@@ -29,8 +31,8 @@ fn without_a_path_the_folders_of_all_agents_are_imported() {
         ".aider.chat.history.md",
         "\n# aider chat started at 2026-11-20 10:01:00\n\n#### Ask\n\nAider.\n",
     );
-    let count = run(&folder, "sessions import").expect(0, "").stdout;
-    let again = run(&folder, "sessions import").expect(0, "").stdout;
+    let count = run(&folder, "sessions import").expect(0, CLEANUP).stdout;
+    let again = run(&folder, "sessions import").expect(0, CLEANUP).stdout;
     let all = rows(&folder, "").len();
     assert!(all > 4 && count.starts_with(&format!("{all} new, ")), "{all}: {count}");
     assert!(again.starts_with("0 new, 0 changed, ") && !again.contains(" 0 unchanged"), "{again}");
@@ -71,14 +73,17 @@ fn an_import_that_was_killed_goes_on() {
         importing.end(Signal::KILL);
     }
     let read = turns(&folder);
-    let goes_on = run(&folder, "sessions import").expect(0, "").stdout;
+    let goes_on = run(&folder, "sessions import").expect(0, CLEANUP).stdout;
     assert_eq!((rows(&folder, "").len(), turns(&folder)), (200, 200), "{goes_on}");
     // Those that had been read aren't read again, and those that were only added aren't new.
     let counts: Vec<usize> =
         goes_on.split(|ch: char| !ch.is_ascii_digit()).filter_map(|it| it.parse().ok()).collect();
     assert!(counts[0] < 200 && counts[2] >= read && counts.iter().sum::<usize>() == 200, "{goes_on}");
     folder.append(&history("s-3"), &reply(7));
-    assert_eq!(run(&folder, "sessions import").expect(0, "").stdout, "0 new, 1 changed, 199 unchanged\n");
+    assert_eq!(
+        run(&folder, "sessions import").expect(0, CLEANUP).stdout,
+        "0 new, 1 changed, 199 unchanged\n"
+    );
 }
 
 #[test]
@@ -102,7 +107,27 @@ streamfmt: opencode: 1 database of sessions in ~/.local/share/opencode
     {
         assert!(page.body.contains(text), "{text}: {}", page.body);
     }
-    run(&folder, "sessions import home/.claude").expect(0, "");
+    run(&folder, "sessions import home/.claude").expect(0, CLEANUP);
     run(&folder, "sessions list --agent codex").expect(0, "");
     until(|| server.messages(), || !server.get("/").body.contains("class=\"importable\""));
+}
+
+#[test]
+fn an_import_reports_that_the_agent_will_delete_sessions() {
+    let folder = Folder::new();
+    write_history(&folder, "s-1");
+    folder.write("elsewhere/s-2.jsonl", SESSION.replace("s-1", "s-2"));
+    let after = |days: &str| CLEANUP.replace("30 days", days);
+    for (settings, paths, reported) in [
+        ("{\n \"cleanupPeriodDays\": 7\n}\n", "", after("7 days")),
+        ("{\"cleanupPeriodDays\": 1}", "home", after("1 day")),
+        ("{\"cleanupPeriodDays\": 1}", "home/.claude/projects/-home-dev-shop", after("1 day")),
+        ("{\"cleanupPeriodDays\": \"no\"", "", after("30 days")),
+        ("{\"cleanupPeriodDays\": 99999}", "", String::new()),
+        ("{}", "elsewhere", String::new()),
+        ("{}", &history("s-1"), String::new()),
+    ] {
+        folder.write("home/.claude/settings.json", settings);
+        run(&folder, &format!("sessions import {paths}")).expect(0, &reported);
+    }
 }

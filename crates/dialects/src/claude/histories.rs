@@ -1,6 +1,9 @@
 //! The location of Claude Code's history files.
 
-use streamfmt_core::dialect::Histories;
+use streamfmt_core::dialect::{Histories, HistoryCleanup};
+
+/// The setting for the days after which sessions are deleted, at the start of the program.
+const CLEANUP: &str = "cleanupPeriodDays";
 
 /// There is a folder for each working directory, with a file for each session.
 pub(crate) const HISTORIES: Histories = Histories {
@@ -12,6 +15,12 @@ pub(crate) const HISTORIES: Histories = Histories {
         "projects/".chars().chain(names).collect()
     },
     root: Some("projects"),
+    cleanup: Some(HistoryCleanup {
+        settings: "settings.json",
+        key: CLEANUP,
+        days: |settings| u64::try_from(settings.get(CLEANUP)?.int()?).ok(),
+        default: 30,
+    }),
     ..Histories::LINES
 };
 

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use streamfmt::core::figures::count_of;
-use streamfmt::histories::is_named_as_session;
+use streamfmt::dialect::DIALECTS;
+use streamfmt::histories::{cleanup_days, is_named_as_session};
 use streamfmt::side_files::{holds_side_files, is_named_as_side_file};
 
 use super::import::DEEPEST;
@@ -22,6 +23,28 @@ pub struct AgentFolder {
     pub agent: &'static str,
     /// The path of the folder, which may not exist.
     pub path: PathBuf,
+    /// The agent's own folder, with its settings.
+    pub product: PathBuf,
+}
+
+impl AgentFolder {
+    /// Returns how the agent deletes old sessions from the folder by itself, if it does.
+    pub fn cleanup(&self) -> Option<AgentCleanup> {
+        let cleanup = DIALECTS.find(self.agent)?.histories.as_ref()?.cleanup?;
+        let settings = self.product.join(cleanup.settings);
+        Some(AgentCleanup { days: cleanup_days(&self.product, &cleanup), settings, key: cleanup.key })
+    }
+}
+
+/// How an agent deletes old sessions by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentCleanup {
+    /// The days after which a session is deleted.
+    pub days: u64,
+    /// The file in which that can be set.
+    pub settings: PathBuf,
+    /// The name of the setting.
+    pub key: &'static str,
 }
 
 /// The number of sessions in an agent's folder, by the names of its files. `Display` writes it without the path.
@@ -98,7 +121,11 @@ mod tests {
         {
             write(name);
         }
-        let folder = |agent, name: &str| AgentFolder { agent, path: root.path().join(name) };
+        let folder = |agent, name: &str| AgentFolder {
+            agent,
+            path: root.path().join(name),
+            product: root.path().to_owned(),
+        };
         let count = |name| AgentSessions::in_folders(&[folder("claude", "none"), folder("claude", name)]);
         let text = |name| count(name).iter().map(ToString::to_string).collect::<Vec<_>>();
         assert_eq!(text("a"), ["claude: 2 sessions"]);
