@@ -565,7 +565,7 @@ function sf.sorted(table) end
 ---@field prompts? number Number of prompts.
 ---@field query? string The search query.
 ---@field raw? boolean True if the line wasn't an event.
----@field reason? string Why the run ended, or why something was denied or not saved. For a limit: why no more may be used than it allows.
+---@field reason? string Why the run ended (`cost`: it was stopped at the limit of its cost), or why something was denied or not saved. For a limit: why no more may be used than it allows.
 ---@field redacted? boolean True if its text is withheld.
 ---@field removed? number Number of removed lines, if the change is known line by line. For an outcome: of all changes.
 ---@field repeated? boolean True if the text is the same as that of the last reply, or as the structured answer.

@@ -162,6 +162,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         if let Some(figures) = &mut self.figures {
             *figures = FormattedFigures::Collecting(FiguresCollector::watching(&mut setup, true));
         }
+        source.watch(&mut setup);
         setup.subagents = input.path().map(|path| match source.follower() {
             Some(follower) => follower.follow_side_files(&self.args.files, setup.max_line),
             None => subagents_of(path.to_owned(), self.args.files.clone()),
@@ -196,6 +197,9 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         if self.outputs.take_text() {
             if self.signals.caught().is_none() && !input.is_in_progress() {
                 pipeline.require_outcome();
+                if let Some(reason) = source.stopped_for() {
+                    pipeline.note_stop(reason);
+                }
             } else {
                 pipeline.end_within_run();
             }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
-use streamfmt::core::pipeline::Pipeline;
+use streamfmt::core::pipeline::{Pipeline, Setup};
 use streamfmt::follow::{FollowNote, Follower, SessionFolder, Sessions, SharedSessions, first_session};
 use streamfmt::unpack::without_compression;
 use streamfmt_server::store::{history_exists, open_history};
@@ -352,6 +352,21 @@ impl OpenInput {
     pub(crate) fn note(&self, pipeline: &Pipeline, bytes: &[u8]) {
         if let Self::Recorded(recorded) = self {
             recorded.note(pipeline, bytes);
+        }
+    }
+
+    /// Prepares the pipeline that will decode it.
+    pub(crate) fn watch(&self, setup: &mut Setup) {
+        if let Self::Recorded(recorded) = self {
+            recorded.watch(setup);
+        }
+    }
+
+    /// Why a running agent was stopped, if it was.
+    pub(crate) fn stopped_for(&self) -> Option<&'static str> {
+        match self {
+            Self::Recorded(recorded) => recorded.stopped_for(),
+            _ => None,
         }
     }
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use streamfmt::core::pipeline::Pipeline;
+use streamfmt::core::pipeline::{Pipeline, Setup};
 
 use crate::read_outcome::ReadOutcome;
 use crate::signal::Signals;
@@ -18,6 +18,14 @@ impl NotRecordedInput {
         _: &mut Signals,
         _: Option<Duration>,
     ) -> io::Result<ReadOutcome> {
+        match *self {}
+    }
+
+    pub(crate) fn watch(&self, _: &mut Setup) {
+        match *self {}
+    }
+
+    pub(crate) fn stopped_for(&self) -> Option<&'static str> {
         match *self {}
     }
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use streamfmt::core::pipeline::Pipeline;
+use streamfmt::core::pipeline::{Pipeline, Setup};
 use streamfmt_server::{FeedStep, LiveFeed, Recording, RunEnd, RunNotice};
 
 use crate::aside::AsideLines;
@@ -16,11 +16,13 @@ pub(crate) struct RecordedInput {
     feed: LiveFeed,
     recording: Recording,
     aside: AsideLines,
+    /// Whether the run is stopped because it cost too much.
+    is_over_cost: bool,
 }
 
 impl RecordedInput {
     pub(crate) fn new(feed: LiveFeed, recording: Recording) -> Self {
-        Self { feed, recording, aside: AsideLines::new(message_redactor) }
+        Self { feed, recording, aside: AsideLines::new(message_redactor), is_over_cost: false }
     }
 
     /// Reads the next bytes or messages.
@@ -39,7 +41,10 @@ impl RecordedInput {
                         return Ok(ReadOutcome::Aside(lines));
                     }
                 }
-                FeedStep::Notice(notice) => return Ok(ReadOutcome::Note(describe(&notice))),
+                FeedStep::Notice(notice) => {
+                    self.is_over_cost |= matches!(notice, RunNotice::CostPassed { is_stopped: true, .. });
+                    return Ok(ReadOutcome::Note(describe(&notice)));
+                }
                 FeedStep::Over if !self.aside.is_empty() => {
                     return Ok(ReadOutcome::Aside(self.aside.finish()));
                 }
@@ -50,6 +55,16 @@ impl RecordedInput {
                 },
             }
         }
+    }
+
+    /// Prepares the pipeline that will decode the output.
+    pub(crate) fn watch(&self, setup: &mut Setup) {
+        self.recording.watch(setup);
+    }
+
+    /// Why the run was stopped, if it was.
+    pub(crate) fn stopped_for(&self) -> Option<&'static str> {
+        self.is_over_cost.then_some("cost")
     }
 
     /// Notes what the pipeline has found, which got these bytes last.
@@ -108,6 +123,13 @@ fn describe(notice: &RunNotice) -> String {
         RunNotice::Lingering { is_ended: false } => {
             "the agent has reported its result but keeps running (Ctrl-C ends it; --exit-after-result does so automatically)"
                 .to_owned()
+        }
+        RunNotice::CostPassed { limit, is_stopped: false } => format!("the run has cost more than ${limit}"),
+        RunNotice::CostPassed { limit, is_stopped: true } => {
+            format!("the run has cost more than ${limit}: stopping it")
+        }
+        RunNotice::NoPrice => {
+            "a model of this run has no known price: its tokens don't count for the limit of the cost".to_owned()
         }
         RunNotice::StillWriting => {
             "the agent has ended, but processes that it started keep writing: that is no longer read".to_owned()

@@ -261,6 +261,11 @@ impl Pipeline {
         self.end_within_run();
     }
 
+    /// Notes why the run was stopped, for the notice about its missing outcome.
+    pub fn note_stop(&mut self, reason: &'static str) {
+        self.session.stopped_for = Some(reason);
+    }
+
     /// Notes that the input is a run that may go on: without its outcome, the last turn has no answer yet.
     pub fn end_within_run(&mut self) {
         self.session.is_run = true;

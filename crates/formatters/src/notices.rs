@@ -428,6 +428,9 @@ fn dotted<T: Deref<Target = str>>(first: &str, parts: impl IntoIterator<Item = O
 fn words(context: ItemContext<'_>, event: &str) -> Option<Text> {
     let text = |name: &str| context.fact(name).and_then(FactRef::words);
     let phrase = match event {
+        "no-outcome" if text("reason").is_some_and(|reason| &*reason == "cost") => {
+            "interrupted: it cost more than allowed".to_owned()
+        }
         "no-outcome" if context.is("interrupted") => "interrupted".to_owned(),
         "no-outcome" => "the stream ended without a result".to_owned(),
         "retry" => {

@@ -5,7 +5,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use streamfmt::core::item::{Id, Waiting};
-use streamfmt::core::pipeline::Pipeline;
+use streamfmt::core::pipeline::{Pipeline, Setup};
+
+use crate::run_cost::{CostMeter, RunCost};
 
 /// The longest session id of an agent that is kept, in bytes.
 const MAX_SESSION_ID: usize = 1024;
@@ -34,7 +36,7 @@ pub(crate) enum StreamEnd {
 }
 
 /// The facts about a run up to a position in its stream.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct StreamFindings {
     /// The number of bytes of the stream that were decoded.
     pub(crate) bytes: u64,
@@ -46,12 +48,14 @@ pub(crate) struct StreamFindings {
     pub(crate) is_done: bool,
     /// The call that has waited for a person the longest, and what it needs.
     pub(crate) waiting: Option<(Id, Waiting)>,
+    /// What it has cost, if that is limited.
+    pub(crate) cost: RunCost,
     pub(crate) verdict: StreamVerdict,
 }
 
 impl StreamFindings {
-    /// Updates the findings from a pipeline, which received these bytes last.
-    pub(crate) fn update(&mut self, pipeline: &Pipeline, bytes: &[u8]) {
+    /// Updates the findings from a pipeline, which received these bytes last, and which `meter` watches.
+    pub(crate) fn update(&mut self, pipeline: &Pipeline, bytes: &[u8], meter: Option<&CostMeter>) {
         let (report, session) = (pipeline.report(), pipeline.session());
         let facts = session.facts();
         self.bytes += bytes.len() as u64;
@@ -71,18 +75,36 @@ impl StreamFindings {
             () => StreamEnd::Missing,
         };
         self.verdict = StreamVerdict { is_known, end };
+        if let Some(meter) = meter {
+            self.cost = meter.so_far(session);
+        }
     }
 }
 
 /// Findings of one thread that another one waits for.
 #[derive(Clone, Default)]
-pub(crate) struct SharedFindings(Arc<(Mutex<StreamFindings>, Condvar)>);
+pub(crate) struct SharedFindings {
+    found: Arc<(Mutex<StreamFindings>, Condvar)>,
+    /// Adds up the cost, if that is limited.
+    meter: Option<CostMeter>,
+}
 
 impl SharedFindings {
+    pub(crate) fn new(meter: Option<CostMeter>) -> Self {
+        Self { meter, ..Self::default() }
+    }
+
+    /// Prepares the pipeline whose findings these will be.
+    pub(crate) fn watch(&self, setup: &mut Setup) {
+        if let Some(meter) = &self.meter {
+            meter.watch(setup);
+        }
+    }
+
     /// Updates the findings from the display's pipeline, which received these bytes last.
     pub(crate) fn update(&self, pipeline: &Pipeline, bytes: &[u8]) {
-        self.lock().update(pipeline, bytes);
-        self.0.1.notify_all();
+        self.lock().update(pipeline, bytes, self.meter.as_ref());
+        self.found.1.notify_all();
     }
 
     /// Returns the current findings.
@@ -92,11 +114,11 @@ impl SharedFindings {
 
     /// Waits until this many bytes were decoded, for at most `most`.
     pub(crate) fn wait(&self, bytes: u64, most: Duration) {
-        let waited = self.0.1.wait_timeout_while(self.lock(), most, |found| found.bytes < bytes);
+        let waited = self.found.1.wait_timeout_while(self.lock(), most, |found| found.bytes < bytes);
         drop(waited);
     }
 
     fn lock(&self) -> MutexGuard<'_, StreamFindings> {
-        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.found.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -22,6 +22,7 @@ use streamfmt::core::pipeline::{Pipeline, Setup};
 use crate::feed::{FeedStep, FeedView, LiveFeed};
 use crate::findings::{SharedFindings, StreamFindings, StreamVerdict};
 use crate::lingering::{Lingering, LingeringStep};
+use crate::run_cost::{CostLimits, CostMeter, CostStep, CostWatch};
 use crate::run_lock::RunLock;
 use crate::session_paths::SessionPaths;
 use crate::side_draft::{self, ReservedDraft};
@@ -43,12 +44,17 @@ const LOOK: Duration = Duration::from_millis(50);
 pub(crate) const REPORT_LINGERING: u8 = b'r';
 /// Requests that the agent is ended.
 pub(crate) const STOP: u8 = b's';
+/// Requests that come from the limits of the cost.
+pub(crate) const REPORT_MISSING_PRICE: u8 = b'm';
+pub(crate) const REPORT_COST: u8 = b'w';
+pub(crate) const STOP_FOR_COST: u8 = b'c';
 
 /// Reads the stream of a run.
 pub(crate) struct Keeper {
     feed: LiveFeed,
     side: Arc<KeptSideFile>,
     lingering: Lingering,
+    costs: CostWatch,
     recorder: PipeWriter,
     /// The findings of the display.
     display: SharedFindings,
@@ -107,11 +113,12 @@ impl Keeper {
         feed: LiveFeed,
         side: Arc<KeptSideFile>,
         exit_after_result: Option<Duration>,
+        limits: CostLimits,
         recorder: PipeWriter,
         display: SharedFindings,
     ) -> Self {
-        let lingering = Lingering::new(exit_after_result);
-        Self { feed, side, lingering, recorder, display, retry_at: None, waits: None }
+        let (lingering, costs) = (Lingering::new(exit_after_result), CostWatch::new(limits));
+        Self { feed, side, lingering, costs, recorder, display, retry_at: None, waits: None }
     }
 
     /// Follows the stream to the end of the run. `engine`: provides the dialects.
@@ -149,7 +156,12 @@ impl Keeper {
 
     /// Reads to the end of the run.
     fn read(&mut self, engine: &Engine) -> StreamVerdict {
-        let mut pipeline = Pipeline::new(setup(engine));
+        let mut setup = setup(engine);
+        let meter = self.costs.is_needed().then(|| CostMeter::new(self.side.content().started));
+        if let Some(meter) = &meter {
+            meter.watch(&mut setup);
+        }
+        let mut pipeline = Pipeline::new(setup);
         let mut found = StreamFindings::default();
         let mut buffer = vec![0; CHUNK];
         loop {
@@ -159,7 +171,7 @@ impl Keeper {
                 Ok(FeedStep::Output(count)) => {
                     // There is no output.
                     let _ = pipeline.push(&buffer[..count], &mut String::new());
-                    found.update(&pipeline, &buffer[..count]);
+                    found.update(&pipeline, &buffer[..count], meter.as_ref());
                     self.note(&found);
                 }
                 Ok(FeedStep::Errors(_) | FeedStep::Notice(_)) => {}
@@ -169,7 +181,7 @@ impl Keeper {
             self.request();
         }
         let _ = pipeline.finish(&mut String::new());
-        found.update(&pipeline, &[]);
+        found.update(&pipeline, &[], meter.as_ref());
         self.note(&found);
         found.verdict
     }
@@ -194,13 +206,11 @@ impl Keeper {
 
     /// Sends the recorder a request that is due.
     fn request(&mut self) {
-        let request = match self.lingering.take_due(Instant::now()) {
-            None => return,
-            Some(LingeringStep::Report) => REPORT_LINGERING,
-            Some(LingeringStep::Stop) => STOP,
-        };
-        // This fails only if the recorder is gone.
-        let _ = self.recorder.write_all(&[request]);
+        match self.lingering.take_due(Instant::now()) {
+            None => {}
+            Some(LingeringStep::Report) => self.ask(REPORT_LINGERING),
+            Some(LingeringStep::Stop) => self.ask(STOP),
+        }
     }
 
     fn note(&mut self, found: &StreamFindings) {
@@ -221,6 +231,19 @@ impl Keeper {
             self.side.change(|side| side.waiting = waiting);
         }
         self.lingering.note(found.is_done, Instant::now());
+        for step in self.costs.take_due(found.cost, found.is_done) {
+            self.ask(match step {
+                CostStep::ReportMissingPrice => REPORT_MISSING_PRICE,
+                CostStep::Report => REPORT_COST,
+                CostStep::Stop => STOP_FOR_COST,
+            });
+        }
+    }
+
+    /// Sends the recorder a request.
+    fn ask(&mut self, request: u8) {
+        // This fails only if the recorder is gone.
+        let _ = self.recorder.write_all(&[request]);
     }
 }
 

@@ -36,6 +36,8 @@ mod place;
 pub mod prices;
 #[cfg(unix)]
 mod recorder;
+#[cfg(unix)]
+mod run_cost;
 mod run_id;
 mod run_lock;
 #[cfg(unix)]
@@ -61,6 +63,8 @@ pub use own_folder::{ForeignFolder, NarrowedFolder, claim};
 pub use path_text::{path_text, text_path};
 #[cfg(unix)]
 pub use recorder::{Recording, RunEnd, RunRecorder, StartFailure};
+#[cfg(unix)]
+pub use run_cost::CostLimits;
 pub use run_id::RunId;
 #[cfg(unix)]
 pub use serve::{ServeFailure, ServeOptions, ServeRequest, Server, ask_server};

@@ -33,6 +33,15 @@ pub enum RunNotice {
         /// Whether the agent is ended because of that.
         is_ended: bool,
     },
+    /// The run has cost more than this, in US dollars.
+    CostPassed {
+        /// The limit.
+        limit: f64,
+        /// Whether the run is stopped because of that.
+        is_stopped: bool,
+    },
+    /// The cost is limited, and a model has no known price.
+    NoPrice,
     /// The agent has exited, but other processes keep writing to its output, which isn't read any longer.
     StillWriting,
     /// Processes that the agent left running.

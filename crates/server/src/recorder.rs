@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use rustix::process::Pid;
 use streamfmt::Engine;
-use streamfmt::core::pipeline::Pipeline;
+use streamfmt::core::pipeline::{Pipeline, Setup};
 
 use crate::feed::{Channel, FeedEnd, LiveFeed, feed};
 use crate::findings::{SharedFindings, StreamVerdict};
@@ -30,6 +30,7 @@ use crate::notice::RunNotice;
 use crate::own_folder::ForeignFolder;
 use crate::passed_input;
 use crate::path_text::path_text;
+use crate::run_cost::{CostLimits, CostMeter};
 use crate::run_id::RunId;
 use crate::session_paths::SessionPaths;
 use crate::side_file::{ProcessMark, RunSideFile, SessionStatus};
@@ -75,6 +76,8 @@ pub struct RunRecorder {
     pub kill_after: Option<Duration>,
     /// How long the agent may keep running after its result before it is ended; without it, a lingering agent is only reported.
     pub exit_after_result: Option<Duration>,
+    /// What it may cost.
+    pub cost_limits: CostLimits,
     /// Whether processes that the agent leaves running are ended.
     pub ends_helpers: bool,
     /// Whether SIGHUP ends the run.
@@ -105,7 +108,7 @@ pub struct RunEnd {
     /// The agent's exit code; 128 plus the signal's number if a signal ended the agent. 0 if the agent was ended because it kept running
     /// after a good result.
     pub code: u8,
-    /// The signal to this program that ended the run, if one did.
+    /// The signal that ended the run, if one did: it came to this program, or was sent because the run cost too much.
     pub signal: Option<u8>,
     /// Whether everything that the agent wrote is in the log, and flushed as requested.
     pub is_log_whole: bool,
@@ -152,7 +155,8 @@ impl RunRecorder {
         let group = watchdog.as_ref().ok().map(Watchdog::group);
         let watchdog = watchdog.map_err(|error| display.notice(RunNotice::NoWatchdog(error))).ok();
         // Everything that can fail comes before the agent: once it runs, it is recorded.
-        let findings = SharedFindings::default();
+        let meter = self.cost_limits.is_set().then(|| CostMeter::new(self.started));
+        let findings = SharedFindings::new(meter);
         let threads = self.threads(kept_feed, &side, &findings).map_err(StartFailure::Recorder);
         let spawned = threads.and_then(|threads| {
             let child = self.spawn(group, self.input(&side)).map_err(StartFailure::Program)?;
@@ -203,8 +207,8 @@ impl RunRecorder {
         findings: &SharedFindings,
     ) -> io::Result<RunThreads> {
         let (requests, to_recorder) = io::pipe()?;
-        let keeper =
-            Keeper::new(kept, Arc::clone(side), self.exit_after_result, to_recorder, findings.clone());
+        let (side, findings) = (Arc::clone(side), findings.clone());
+        let keeper = Keeper::new(kept, side, self.exit_after_result, self.cost_limits, to_recorder, findings);
         RunThreads::wait(keeper, self.engine.clone(), requests)
     }
 
@@ -233,6 +237,7 @@ impl RunRecorder {
             ended: None,
             exit: None,
             stopped_after_result: false,
+            stopped_for_cost: false,
             recorder: ProcessMark::of(std::process::id()),
             process: None,
         }
@@ -268,6 +273,11 @@ impl RunRecorder {
 }
 
 impl Recording {
+    /// Prepares the display's pipeline for [`Self::note`].
+    pub fn watch(&self, setup: &mut Setup) {
+        self.findings.watch(setup);
+    }
+
     /// Records the findings of the display's pipeline in the stream. `bytes`: those that it received last, by
     /// [`FeedStep::Output`](crate::FeedStep::Output). A display that doesn't report all bytes counts as late.
     pub fn note(&self, pipeline: &Pipeline, bytes: &[u8]) {

@@ -79,6 +79,9 @@ pub struct RunSideFile {
     /// Whether streamfmt ended the agent because it kept running after its result, as requested.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stopped_after_result: bool,
+    /// Whether streamfmt stopped the run because it cost more than was allowed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stopped_for_cost: bool,
     /// The process that records it.
     pub recorder: ProcessMark,
     /// The agent's process, once started.

@@ -39,6 +39,14 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Run")]
     pub(crate) exit_after_result: Option<Duration>,
 
+    /// Print a line when the run has cost more than USD: an estimate from its tokens, until the agent states its cost
+    #[arg(long, value_name = "USD", value_parser = dollars, help_heading = "Run")]
+    pub(crate) warn_cost: Option<f64>,
+
+    /// Interrupt the run when it has cost more than USD
+    #[arg(long, value_name = "USD", value_parser = dollars, help_heading = "Run")]
+    pub(crate) stop_cost: Option<f64>,
+
     /// Load native plugins, which are left out otherwise: one that crashes ends the recording, and the agent with it
     #[arg(long, help_heading = "Run")]
     pub(crate) allow_native: bool,
@@ -102,4 +110,9 @@ pub(super) fn label(text: &str) -> Result<(String, String), &'static str> {
 fn seconds(text: &str) -> Result<Duration, &'static str> {
     let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     seconds.ok_or("expected a number of seconds ≥ 0")
+}
+
+fn dollars(text: &str) -> Result<f64, &'static str> {
+    let dollars = text.parse().ok().filter(|dollars: &f64| dollars.is_finite() && *dollars >= 0.0);
+    dollars.ok_or("expected a number of US dollars ≥ 0, such as 2.50")
 }

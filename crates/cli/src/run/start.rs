@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use streamfmt::Files;
 use streamfmt_server::watchdog::Watchdog;
 use streamfmt_server::{
-    RunEnd, RunId, RunRecorder, SessionPaths, SessionStatus, StartFailure, SyncPolicy, claim,
+    CostLimits, RunEnd, RunId, RunRecorder, SessionPaths, SessionStatus, StartFailure, SyncPolicy, claim,
 };
 
 use super::command::{AgentCommand, base_name};
@@ -114,6 +114,7 @@ pub(crate) fn run(mut options: RunArgs) -> Result<u8, u8> {
         },
         kill_after: options.kill_after,
         exit_after_result: options.exit_after_result,
+        cost_limits: CostLimits { warn: options.warn_cost, stop: options.stop_cost },
         ends_helpers: options.end_helpers,
         minds_hangup: !is_hangup_ignored_for_certain(),
     };

@@ -44,6 +44,8 @@ mod records;
 #[cfg(unix)]
 mod run;
 #[cfg(unix)]
+mod run_cost;
+#[cfg(unix)]
 mod run_disk;
 #[cfg(unix)]
 mod run_ends;

@@ -229,7 +229,7 @@ pub static FACTS: &[FactRow] = &[
     own("prompts", Integer, &[Event("totals")], "Number of prompts."),
     row("query", Text, &[Fetch], "The search query."),
     own("raw", Truth, &[Unknown], "True if the line wasn't an event."),
-    row("reason", Text, &[Outcomes, Event("denied"), Event("limit"), Event("writes-lost")], "Why the run ended, or why something was denied or not saved. For a limit: why no more may be used than it allows."),
+    row("reason", Text, &[Outcomes, Event("denied"), Event("limit"), Event("no-outcome"), Event("writes-lost")], "Why the run ended (`cost`: it was stopped at the limit of its cost), or why something was denied or not saved. For a limit: why no more may be used than it allows."),
     row("redacted", Truth, &[Thinking], "True if its text is withheld."),
     row("removed", Integer, &[Change, Outcomes], "Number of removed lines, if the change is known line by line. For an outcome: of all changes."),
     own("repeated", Truth, &[Delegate, Outcomes, Event("task")], "True if the text is the same as that of the last reply, or as the structured answer."),

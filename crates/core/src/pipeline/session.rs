@@ -30,6 +30,8 @@ pub struct SessionStage {
     pub(super) is_run: bool,
     /// Whether a missing outcome is reported at the end.
     pub(super) requires_outcome: bool,
+    /// Why the run was stopped, if it was.
+    pub(super) stopped_for: Option<&'static str>,
     /// Whether calls without a result aren't reported at the end.
     pub(super) allows_open_calls: bool,
 }
@@ -38,7 +40,15 @@ impl SessionStage {
     /// The stage before the first step.
     pub(super) fn new(budget: Budget, outputs: Vec<FormatStage>, observers: Vec<Box<dyn Observer>>) -> Self {
         let session = Session::new(budget);
-        Self { session, outputs, observers, is_run: false, requires_outcome: false, allows_open_calls: false }
+        Self {
+            session,
+            outputs,
+            observers,
+            is_run: false,
+            requires_outcome: false,
+            stopped_for: None,
+            allows_open_calls: false,
+        }
     }
 
     /// The main output.
@@ -91,9 +101,10 @@ impl SessionStage {
         if self.requires_outcome && self.main().report.lacks_outcome() {
             let mut notice = Item::warning("no-outcome", "no-outcome", lines);
             notice.error = true;
-            if self.session.was_interrupted() {
+            if self.session.was_interrupted() || self.stopped_for.is_some() {
                 notice.data.push(("interrupted", Fact::Bool(true)));
             }
+            notice.data.extend(self.stopped_for.map(|reason| ("reason", Fact::Text(reason.to_owned()))));
             self.apply(Step::put(notice, None), out);
         }
         let is_run = self.is_run;

@@ -19,7 +19,8 @@ fn kept(stream: &str, shown: Option<&str>) -> (StreamVerdict, Option<String>) {
     let (mut end, feed) = feed().unwrap();
     let (_requests, to_recorder) = io::pipe().unwrap();
     let findings = SharedFindings::default();
-    let keeper = Keeper::new(feed, Arc::clone(&side), None, to_recorder, findings.clone());
+    let keeper =
+        Keeper::new(feed, Arc::clone(&side), None, CostLimits::default(), to_recorder, findings.clone());
     end.push(Channel::Output, stream.as_bytes(), None);
     end.end();
     if let Some(shown) = shown {
@@ -112,7 +113,17 @@ fn idle(folder: &Path, exit_after_result: Option<Duration>) -> (Keeper, io::Pipe
     let side = Arc::new(KeptSideFile::new(paths, SyncPolicy::Never, side_file()));
     let (_, feed) = feed().unwrap();
     let (requests, to_recorder) = io::pipe().unwrap();
-    (Keeper::new(feed, side, exit_after_result, to_recorder, SharedFindings::default()), requests)
+    (
+        Keeper::new(
+            feed,
+            side,
+            exit_after_result,
+            CostLimits::default(),
+            to_recorder,
+            SharedFindings::default(),
+        ),
+        requests,
+    )
 }
 
 #[test]
@@ -202,7 +213,7 @@ fn a_line_is_decoded_up_to_a_limit_and_a_longer_one_costs_only_itself() {
     let long = format!("{{\"type\":\"assistant\",\"message\":\"{}\"}}\n", "x".repeat(5_000));
     for piece in [init, &long, result] {
         let _ = pipeline.push(piece.as_bytes(), &mut String::new());
-        found.update(&pipeline, piece.as_bytes());
+        found.update(&pipeline, piece.as_bytes(), None);
     }
     assert_eq!(found.verdict, StreamVerdict { is_known: true, end: StreamEnd::Done });
 }
@@ -315,7 +326,7 @@ fn a_very_long_session_id_is_not_kept_and_an_earlier_one_is() {
     for (length, kept) in [(1_024, 1_024), (1_025, 1_024), (9, 9)] {
         let line = STREAM.lines().next().unwrap().replace("s-1", &"s".repeat(length)) + "\n";
         let _ = pipeline.push(line.as_bytes(), &mut String::new());
-        found.update(&pipeline, line.as_bytes());
+        found.update(&pipeline, line.as_bytes(), None);
         assert_eq!(found.session, Some("s".repeat(kept)), "{length}");
     }
 }

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use rustix::event::{PollFd, PollFlags};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
 
 use super::run_state::RunOver;
@@ -18,9 +18,10 @@ use super::run_world::RunWorld;
 use super::{AgentOutput, RunEnd, RunLoop};
 use crate::feed::Channel;
 use crate::findings::StreamVerdict;
-use crate::keeper::{REPORT_LINGERING, STOP};
+use crate::keeper::{REPORT_COST, REPORT_LINGERING, REPORT_MISSING_PRICE, STOP, STOP_FOR_COST};
 use crate::log::{LogEvent, RawLog};
 use crate::notice::RunNotice;
+use crate::run_cost::CostLimits;
 use crate::side_file::AgentExit;
 
 /// The most bytes of one read.
@@ -155,7 +156,42 @@ impl<W: RunWorld> RunLoop<W> {
                 let signal = self.state.stop(self.world.now());
                 self.world.send(signal);
             }
+            (Some(1), [request @ (REPORT_COST | REPORT_MISSING_PRICE | STOP_FOR_COST)]) => {
+                self.take_cost_request(request);
+            }
             _ => self.requests = None,
+        }
+    }
+
+    /// Takes a request that comes from the limits of the cost.
+    fn take_cost_request(&mut self, request: u8) {
+        let CostLimits { warn, stop } = self.options.cost_limits;
+        let stopping =
+            (request == STOP_FOR_COST).then(|| self.state.stop_for_cost(self.world.now())).flatten();
+        let notice = match (request, warn.or(stop), stop) {
+            (REPORT_MISSING_PRICE, ..) => RunNotice::NoPrice,
+            (REPORT_COST, Some(limit), _) => RunNotice::CostPassed { limit, is_stopped: false },
+            (STOP_FOR_COST, _, Some(limit)) => {
+                RunNotice::CostPassed { limit, is_stopped: stopping.is_some() }
+            }
+            _ => return,
+        };
+        self.display.notice(notice);
+        if let Some(signal) = stopping {
+            self.world.send(signal);
+        }
+    }
+
+    /// Takes the requests about the cost that came after the agent's end. Others have no meaning any more.
+    fn take_last_requests(&mut self) {
+        while let Some(line) = &mut self.requests {
+            let mut sources = [PollFd::from_borrowed_fd(line.as_fd(), PollFlags::IN)];
+            let (at_once, mut request) = (Timespec::default(), [0]);
+            let is_there = matches!(poll(&mut sources, Some(&at_once)), Ok(1..));
+            if !is_there || !matches!(line.read(&mut request), Ok(1)) {
+                return;
+            }
+            self.take_cost_request(request[0]);
         }
     }
 
@@ -264,7 +300,7 @@ impl<W: RunWorld> RunLoop<W> {
         if helpers.is_empty() {
             return;
         }
-        let is_killed = matches!(exit, AgentExit::Signal(_)) || self.state.signal().is_some();
+        let is_killed = matches!(exit, AgentExit::Signal(_)) || self.state.interrupt().is_some();
         if !is_killed && !self.options.ends_helpers {
             return self.display.notice(RunNotice::LeftRunning(helpers));
         }
@@ -294,10 +330,12 @@ impl<W: RunWorld> RunLoop<W> {
         // If the keeper panicked, it is unknown whether the run is done.
         let unknown = StreamVerdict { is_known: true, ..StreamVerdict::default() };
         let verdict = self.keeper.take().map_or(unknown, |keeper| keeper.join().unwrap_or(unknown));
+        self.take_last_requests();
         let is_stopped = self.state.is_stopped_after_result();
+        let is_over_cost = self.state.is_over_cost();
         let facts = RunEndFacts {
             exit,
-            is_interrupted: self.state.signal().is_some(),
+            is_interrupted: self.state.interrupt().is_some(),
             is_stopped,
             is_known_agent: self.options.agent.is_some(),
             stream: verdict,
@@ -314,6 +352,7 @@ impl<W: RunWorld> RunLoop<W> {
             side.ended = Some(ended(side.started, Timestamp::now(), passed));
             side.exit = Some(exit);
             side.stopped_after_result = is_stopped;
+            side.stopped_for_cost = is_over_cost;
             if let Some(log) = &raw_log {
                 // They are known only now if the log couldn't be opened at the start, or was written anew.
                 side.log = side.folder.join(&log.path);
@@ -334,7 +373,7 @@ impl<W: RunWorld> RunLoop<W> {
             self.world.end_by(signal, LAST_WORDS);
         }
         self.display.end();
-        let signal = self.state.signal().and_then(|signal| u8::try_from(signal.as_raw()).ok());
+        let signal = self.state.interrupt().and_then(|signal| u8::try_from(signal.as_raw()).ok());
         RunEnd { code, signal, is_log_whole, status, log }
     }
 

@@ -21,6 +21,8 @@ pub(super) struct RunState {
     kill_at: Option<Instant>,
     /// Whether the agent was asked to end because it kept running after its result.
     is_stopped: bool,
+    /// Whether the agent was interrupted because the run cost too much.
+    is_over_cost: bool,
     exited: Option<Instant>,
     /// When something was read last, or could have been read if there had been room.
     last_byte: Instant,
@@ -47,6 +49,7 @@ impl RunState {
             interrupts: 0,
             kill_at: None,
             is_stopped: false,
+            is_over_cost: false,
             exited: None,
             last_byte: now,
             last_withheld: now,
@@ -69,6 +72,17 @@ impl RunState {
         self.is_stopped = true;
         self.kill_at = self.kill_at.or(Some(now + self.kill_after.unwrap_or(PATIENCE)));
         Signal::TERM
+    }
+
+    /// Interrupts the agent because the run cost too much. Returns the signal to send to it; `None` if it has exited, or was interrupted
+    /// before.
+    pub(super) fn stop_for_cost(&mut self, now: Instant) -> Option<Signal> {
+        if self.interrupt().is_some() || self.exited.is_some() {
+            return None;
+        }
+        self.is_over_cost = true;
+        self.kill_at = self.kill_at.or(Some(now + self.kill_after.unwrap_or(PATIENCE)));
+        Some(Signal::INT)
     }
 
     /// Records that the agent has exited. Its pipes may still contain output.
@@ -116,6 +130,16 @@ impl RunState {
         [quiet, self.kill_at].into_iter().flatten().min()
     }
 
+    /// Whether the agent was interrupted because the run cost too much.
+    pub(super) fn is_over_cost(&self) -> bool {
+        self.is_over_cost
+    }
+
+    /// The signal that interrupted the run: the first that arrived, or the one that was sent because the run cost too much.
+    pub(super) fn interrupt(&self) -> Option<Signal> {
+        self.signal.or(self.is_over_cost.then_some(Signal::INT))
+    }
+
     /// The first signal that arrived.
     pub(super) fn signal(&self) -> Option<Signal> {
         self.signal
@@ -123,7 +147,7 @@ impl RunState {
 
     /// Whether the agent was asked to end because it kept running after its result, and nobody else asked.
     pub(super) fn is_stopped_after_result(&self) -> bool {
-        self.is_stopped && self.signal.is_none()
+        self.is_stopped && self.interrupt().is_none()
     }
 }
 
@@ -215,5 +239,26 @@ mod tests {
         assert!(run.is_stopped_after_result() && run.take_kill(begun + PATIENCE));
         run.take_signal(Signal::INT, begun + PATIENCE);
         assert!(!run.is_stopped_after_result());
+    }
+
+    #[test]
+    fn a_run_that_costs_too_much_is_interrupted_once_and_then_killed() {
+        let begun = Instant::now();
+        let mut run = RunState::new(None, begun);
+        assert_eq!(run.stop_for_cost(begun), Some(Signal::INT));
+        assert_eq!(
+            (run.stop_for_cost(begun), run.interrupt(), run.signal()),
+            (None, Some(Signal::INT), None)
+        );
+        assert!(run.is_over_cost() && !run.take_kill(begun) && run.take_kill(begun + PATIENCE));
+        // Who interrupts it again needs two keys to kill it, as always.
+        assert_eq!(run.take_signal(Signal::TERM, begun), Signal::TERM);
+        assert_eq!(run.interrupt(), Some(Signal::TERM));
+        let mut run = RunState::new(None, begun);
+        run.take_signal(Signal::INT, begun);
+        assert_eq!((run.stop_for_cost(begun), run.is_over_cost()), (None, false));
+        let mut run = RunState::new(None, begun);
+        run.note_exit(begun);
+        assert_eq!((run.stop_for_cost(begun), run.is_over_cost()), (None, false));
     }
 }

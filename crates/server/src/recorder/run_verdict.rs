@@ -117,7 +117,7 @@ mod tests {
         let mut findings = StreamFindings::default();
         let _ = pipeline.push(stream.as_bytes(), &mut String::new());
         let _ = pipeline.finish(&mut String::new());
-        findings.update(&pipeline, stream.as_bytes());
+        findings.update(&pipeline, stream.as_bytes(), None);
         findings.verdict
     }
 

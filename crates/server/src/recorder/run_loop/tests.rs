@@ -267,6 +267,7 @@ impl Scripted {
             sync: SyncPolicy::Never,
             kill_after: None,
             exit_after_result: None,
+            cost_limits: CostLimits::default(),
             ends_helpers: false,
             minds_hangup: true,
         };
@@ -707,6 +708,41 @@ fn an_agent_that_stays_after_its_result_is_reported_and_goes_on() {
     let (end, asked, ends) = scripted.finish();
     assert_eq!((end.status, asked), (SessionStatus::Done, vec![Asked::Dismiss(40_000)]));
     assert_eq!(ends.notices(), ["Lingering { is_ended: false }"]);
+}
+
+#[test]
+fn a_run_that_costs_too_much_is_interrupted_and_then_killed() {
+    let mut scripted = Scripted::new(
+        "log",
+        &[
+            (1_000, |ends| ends.requests.write_all(&[REPORT_MISSING_PRICE, REPORT_COST]).unwrap()),
+            (2_000, |ends| ends.requests.write_all(&[STOP_FOR_COST]).unwrap()),
+            (15_000, |ends| ends.agent_ends(false)),
+        ],
+    );
+    scripted.run.options.cost_limits = CostLimits { warn: Some(1.5), stop: Some(2.0) };
+    assert_eq!(scripted.listen(), (RunOver::Heard, 15_000));
+    let (end, asked, ends) = scripted.finish();
+    assert_eq!((end.status, end.signal), (SessionStatus::Interrupted, Some(2)));
+    let sent = [Asked::Send(2_000, Signal::INT), Asked::Send(12_000, Signal::KILL)];
+    assert_eq!(asked, sent.into_iter().chain([Asked::Dismiss(15_000)]).collect::<Vec<_>>());
+    let passed = [
+        "NoPrice",
+        "CostPassed { limit: 1.5, is_stopped: false }",
+        "CostPassed { limit: 2.0, is_stopped: true }",
+    ];
+    assert_eq!(ends.notices(), passed);
+}
+
+#[test]
+fn what_the_cost_requires_after_the_end_is_only_reported() {
+    let mut scripted = Scripted::new("log", &[(1_000, |ends| ends.agent_ends(false))]);
+    scripted.run.options.cost_limits = CostLimits { warn: None, stop: Some(2.0) };
+    assert_eq!(scripted.listen(), (RunOver::Heard, 1_000));
+    scripted.ends.borrow_mut().requests.write_all(&[STOP_FOR_COST, STOP]).unwrap();
+    let (end, asked, ends) = scripted.finish();
+    assert_eq!((end.status, end.signal, asked), (SessionStatus::Done, None, vec![Asked::Dismiss(1_000)]));
+    assert_eq!(ends.notices(), ["CostPassed { limit: 2.0, is_stopped: false }"]);
 }
 
 #[test]
