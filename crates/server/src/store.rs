@@ -14,6 +14,7 @@ mod check;
 mod figures;
 mod history;
 mod import;
+mod in_order;
 mod link;
 mod orphans;
 mod query;

@@ -75,15 +75,19 @@ impl Claude {
             self.history_facts(builder, model.as_deref());
         }
         let id = id.map(|id| Id::from(&*id));
-        if let (Some(id), Some(usage), false) = (&id, message.usage.of_record(value), is_synthetic) {
+        if let (Some(usage), false) = (message.usage.of_record(value), is_synthetic) {
+            // A message without an id is one of its own.
+            let unnamed = || Id::from(format!("line-{}/usage", builder.input.line));
+            let counted_as = id.clone().unwrap_or_else(unnamed);
             // A message comes as a line for each block, and each repeats its token counts.
-            let counted = Some((id.hash(), hash(usage.raw())));
+            let counted = Some((counted_as.hash(), hash(usage.raw())));
             let is_new = std::mem::replace(&mut self.counted, counted) != counted;
             let counts = builder.input.counts;
             if is_new || counts {
                 let used = TokenCounts::used(usage, self.product.counts_cached).usage();
-                let details = counts.then(|| Box::new(details(builder, id, model.as_deref(), usage)));
-                builder.emit(Event::Usage { message: id.clone(), usage: used, details });
+                let details =
+                    counts.then(|| Box::new(details(builder, id.as_ref(), model.as_deref(), usage)));
+                builder.emit(Event::Usage { message: counted_as, usage: used, details });
             }
         }
         if builder.parent.is_none() {
@@ -490,7 +494,12 @@ fn plan(builder: &ClaudeItemBuilder<'_>, of: &Item, todos: Value<'_>) -> Item {
 
 /// What the line of a message says about its tokens. A session that goes on from another, or branches off from it, copies lines of that: only
 /// the ids of the message and of the request stay.
-fn details(builder: &ClaudeItemBuilder<'_>, id: &Id, model: Option<&str>, usage: Value<'_>) -> UsageDetails {
+fn details(
+    builder: &ClaudeItemBuilder<'_>,
+    id: Option<&Id>,
+    model: Option<&str>,
+    usage: Value<'_>,
+) -> UsageDetails {
     let [in_history, in_stream] = builder.input.value.get_all(["requestId", "request_id"]);
     let request = in_history.or(in_stream).and_then(Value::decode).filter(|request| !request.is_empty());
     let [cached, tools] = usage.get_all(["cache_creation", "server_tool_use"]);
@@ -499,7 +508,7 @@ fn details(builder: &ClaudeItemBuilder<'_>, id: &Id, model: Option<&str>, usage:
     };
     UsageDetails {
         model: model.filter(|model| !model.is_empty()).map(str::to_owned),
-        key: Some(hash(&(id.as_str(), request.as_deref()))),
+        key: id.map(|id| hash(&(id.as_str(), request.as_deref()))),
         cache_write_hour: count(cached, "ephemeral_1h_input_tokens"),
         searches: count(tools, "web_search_requests"),
         ..builder.usage_details()

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Seek};
+use std::mem;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
@@ -18,6 +19,7 @@ use streamfmt::unpack::{damage_of, without_compression};
 
 use super::figures::{CountedElsewhere, Ledger, ReadSession, SessionFigures};
 use super::history::{HistoryStamp, OpenHistory, open_history, real_path};
+use super::in_order::read_in_order;
 use super::record::{SessionRecord, SessionRun, SourceKind, SourceRow};
 use super::recorded_elsewhere::{ImportedRun, side_file_id, side_file_of};
 use super::relatives::Seniority;
@@ -66,51 +68,70 @@ impl Store {
         let own = self.paths.folder.canonicalize().ok();
         files.retain(|file| own.as_ref().is_none_or(|own| !file.starts_with(own)));
         let mut counts = self.import_runs(&mut files)?;
-        let mut waiting = Vec::new();
-        for (at, file) in files.iter().enumerate() {
-            each(ImportStep::Looking(at));
-            let Ok(stamp) = HistoryStamp::of(file) else { continue };
-            let known = self.database.sources_at(file)?;
+        let mut changed = Vec::new();
+        for file in files {
+            let Ok(stamp) = HistoryStamp::of(&file) else { continue };
+            let known = self.database.sources_at(&file)?;
             let has_log = known.iter().any(|(_, source)| source.kind == SourceKind::Run);
             if has_log || known.iter().any(|(_, source)| is_unchanged(source, stamp)) {
                 counts.unchanged += 1;
-                continue;
-            }
-            let Ok(mut opened) = open_history(file) else { continue };
-            let beginning = beginning_of_session(file, &opened).unwrap_or_default();
-            match ImportedFile::of(file, &beginning) {
-                ImportedFile::Session => {}
-                ImportedFile::SubAgent => continue,
-                ImportedFile::Other => {
-                    let damage = damage_of(file, BEGINNING);
-                    self.notices.extend(damage.map(|why| StoreNotice::Archive { path: file.clone(), why }));
-                    counts.others += 1;
-                    continue;
-                }
-            }
-            let beginning = String::from_utf8_lossy(&beginning);
-            if self.still_has(file, &beginning, &known)? {
-                counts.changed += 1;
             } else {
-                let rewound = opened.rewind();
-                let ends = rewound.and_then(|()| ReadSession::read_ends(file, opened));
-                let ends = ends.map_err(|error| StoreError::File(file.clone(), error))?;
-                match self.add_history(file, stamp, &ends)? {
-                    Added::New => counts.new += 1,
-                    Added::ToKnown => counts.changed += 1,
-                    Added::Nothing => {
-                        counts.others += 1;
-                        continue;
-                    }
-                }
+                changed.push(ChangedFile { path: file, stamp, known });
             }
-            waiting.push(file.clone());
         }
+        let (mut looked, mut waiting) = (0, Vec::new());
+        read_in_order(&changed, ChangedFile::examine, |file, examined| {
+            each(ImportStep::Looking(looked));
+            looked += 1;
+            let Some(examined) = examined else { return Ok(()) };
+            if self.add_examined(file, examined, &mut counts)? {
+                waiting.push(file.path.clone());
+            }
+            Ok::<(), StoreError>(())
+        })?;
         self.read_histories(waiting, |done, all| each(ImportStep::Reading(done, all)))?;
         self.mark_gone()?;
         counts.damaged = self.notices.iter().filter(|it| matches!(it, StoreNotice::Archive { .. })).count();
         // All others were imported nevertheless.
         unread.map_or(Ok(counts), Err)
+    }
+
+    /// Adds a file that is a session. Returns whether its figures have to be read.
+    fn add_examined(
+        &mut self,
+        file: &ChangedFile,
+        examined: ExaminedFile,
+        counts: &mut ImportCounts,
+    ) -> Result<bool, StoreError> {
+        let ExaminedFile { kind, beginning, ends, damage } = examined;
+        match kind {
+            ImportedFile::Session => {}
+            ImportedFile::SubAgent => return Ok(false),
+            ImportedFile::Other => {
+                self.notices.extend(damage.map(|why| StoreNotice::Archive { path: file.path.clone(), why }));
+                counts.others += 1;
+                return Ok(false);
+            }
+        }
+        if self.still_has(&file.path, &beginning, &file.known)? {
+            counts.changed += 1;
+            return Ok(true);
+        }
+        let failed = |error| StoreError::File(file.path.clone(), error);
+        let ends = match ends {
+            Some(ends) => ends,
+            // It held the session until now.
+            None => open_history(&file.path).and_then(|open| ReadSession::read_ends(&file.path, open)),
+        };
+        match self.add_history(&file.path, file.stamp, &ends.map_err(failed)?)? {
+            Added::New => counts.new += 1,
+            Added::ToKnown => counts.changed += 1,
+            Added::Nothing => {
+                counts.others += 1;
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Imports runs that were recorded elsewhere, and takes their files from the list. Damaged side files are reported.
@@ -160,22 +181,34 @@ impl Store {
         files: Vec<PathBuf>,
         mut each: impl FnMut(usize, usize),
     ) -> Result<(), StoreError> {
-        let mut waiting = BTreeSet::new();
+        let mut first = BTreeSet::new();
         for file in files {
             for (id, _) in self.database.sources_at(&file)? {
-                waiting.extend(self.seniority(&id)?.map(|seniority| (seniority, id, Some(file.clone()))));
+                first.extend(self.seniority(&id)?.map(|seniority| (seniority, id, file.clone())));
             }
         }
-        let (mut done, mut all) = (0, waiting.len());
+        let first: Vec<_> = first.into_iter().collect();
+        let ids: HashSet<&str> = first.iter().map(|(_, id, _)| &**id).collect();
+        let (mut done, mut again) = (0, BTreeSet::new());
+        let data = self.data().to_owned();
+        read_in_order(
+            &first,
+            |(_, _, file)| ReadAhead::of(file, &data),
+            |(_, id, file), ahead| {
+                each(done, first.len() + again.len());
+                done += 1;
+                // A copy comes after its origin.
+                let copies = self.read_history(id, Some(file), ahead.ok())?;
+                again.extend(copies.into_iter().filter(|(_, copy)| !ids.contains(&**copy)));
+                Ok::<(), StoreError>(())
+            },
+        )?;
         let mut seen = HashSet::new();
-        while let Some((_, id, file)) = waiting.pop_first() {
-            each(done, all);
-            let is_again = file.is_none();
+        while let Some((_, id)) = again.pop_first() {
+            each(done, done + again.len() + 1);
             done += 1;
-            if !is_again || seen.insert(id.clone()) {
-                for (seniority, copy) in self.read_history(&id, file.as_deref())? {
-                    all += usize::from(waiting.insert((seniority, copy, None)));
-                }
+            if seen.insert(id.clone()) {
+                again.extend(self.read_history(&id, None, None)?);
             }
         }
         Ok(())
@@ -256,6 +289,7 @@ impl Store {
         &mut self,
         id: &str,
         file: Option<&Path>,
+        ahead: Option<ReadAhead>,
     ) -> Result<BTreeSet<(Seniority, String)>, StoreError> {
         let sources = self.sources(id)?;
         let is_file = |source: &&SourceRow| match file {
@@ -267,17 +301,24 @@ impl Store {
         // Content that is added while it is read will be read the next time.
         let failed = |error| StoreError::File(file.to_owned(), error);
         let stamp = HistoryStamp::of(file).map_err(failed)?;
-        let opened = OpenHistory::at(file).map_err(failed)?;
-        let size = opened.size;
         let has_run = sources.iter().any(|source| source.kind == SourceKind::Run);
         let known = self.messages_before(id)?;
         let before = self.database.messages(id)?;
         let elsewhere = CountedElsewhere { times: self.runs_of(id)?, messages: known.all() };
-        let (read, ledger) = if has_run {
-            let read = ReadSession::read_history(opened, CountedElsewhere::default(), self.data());
-            (None, read.map_err(failed)?.ledger)
+        // What was read ahead is of this file alone, and counts all of it.
+        let is_alone = has_run || sources.len() == 1 && elsewhere.is_empty();
+        let ahead = match ahead.filter(|ahead| is_alone && ahead.stamp == stamp) {
+            None if has_run => Some(ReadAhead::of(file, self.data()).map_err(failed)?),
+            ahead => ahead,
+        };
+        let (size, read, ledger) = if let Some(ReadAhead { size, mut read, .. }) = ahead {
+            let ledger = mem::take(&mut read.ledger);
+            (size, Some(read).filter(|_| !has_run), ledger)
         } else {
-            best(opened, &sources, &elsewhere, self.data())
+            let opened = OpenHistory::at(file).map_err(failed)?;
+            let size = opened.size;
+            let (read, ledger) = best(opened, &sources, &elsewhere, self.data());
+            (size, read, ledger)
         };
         let damage = read.as_ref().and_then(|read| read.damage.clone());
         self.notices.extend(damage.map(|why| StoreNotice::Archive { path: file.to_owned(), why }));
@@ -304,6 +345,54 @@ impl Store {
             self.database.write_source(id, &read)
         })?;
         if has_new { self.copies(id) } else { Ok(BTreeSet::new()) }
+    }
+}
+
+/// A file that may be a session, and that changed since it was read.
+struct ChangedFile {
+    path: PathBuf,
+    stamp: HistoryStamp,
+    /// The sessions of which it is a source.
+    known: Vec<(String, SourceRow)>,
+}
+
+/// What the beginning and the end of a file show.
+struct ExaminedFile {
+    kind: ImportedFile,
+    beginning: String,
+    /// The session, if it isn't known.
+    ends: Option<io::Result<ReadSession>>,
+    damage: Option<String>,
+}
+
+impl ChangedFile {
+    /// Reads the beginning, and if it is new, also the end. `None` if it can't be opened.
+    fn examine(&self) -> Option<ExaminedFile> {
+        let mut opened = open_history(&self.path).ok()?;
+        let beginning = beginning_of_session(&self.path, &opened).unwrap_or_default();
+        let kind = ImportedFile::of(&self.path, &beginning);
+        let is_new = matches!(kind, ImportedFile::Session) && self.known.is_empty();
+        let ends = is_new.then(|| opened.rewind().and_then(|()| ReadSession::read_ends(&self.path, opened)));
+        let is_other = matches!(kind, ImportedFile::Other);
+        let damage = is_other.then(|| damage_of(&self.path, BEGINNING)).flatten();
+        Some(ExaminedFile { kind, beginning: String::from_utf8_lossy(&beginning).into_owned(), ends, damage })
+    }
+}
+
+/// A history that was read before it is known what of it other sessions count.
+struct ReadAhead {
+    /// How it was before it was read.
+    stamp: HistoryStamp,
+    size: u64,
+    read: ReadSession,
+}
+
+impl ReadAhead {
+    fn of(file: &Path, data: &Path) -> io::Result<Self> {
+        let stamp = HistoryStamp::of(file)?;
+        let opened = OpenHistory::at(file)?;
+        let size = opened.size;
+        Ok(Self { stamp, size, read: ReadSession::read_history(opened, CountedElsewhere::default(), data)? })
     }
 }
 

@@ -32,6 +32,13 @@ pub(in super::super) struct CountedElsewhere {
     pub(in super::super) messages: HashSet<u64>,
 }
 
+impl CountedElsewhere {
+    /// Whether no part is.
+    pub(in super::super) fn is_empty(&self) -> bool {
+        self.times.is_empty() && self.messages.is_empty()
+    }
+}
+
 /// Collects the messages of a session, and finds where a copy ends.
 #[derive(Debug, Default)]
 pub(super) struct MessageCollector {

@@ -1,8 +1,6 @@
 //! Reads sessions from files, to add them up without a store.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
 use streamfmt::histories::beginning_of_session;
 
@@ -10,12 +8,10 @@ use super::super::StoreError;
 use super::super::figures::{CountedElsewhere, ReadSession};
 use super::super::history::{HistoryStamp, OpenHistory, open_history};
 use super::super::import::{ImportedFile, session_files};
+use super::super::in_order::read_in_order;
 use super::{CountedFile, CountedSession};
 use crate::path_text::{path_text, text_path};
 use crate::place::{host, repo_of};
-
-/// The most files that are read at a time, if there are as many processors.
-const MOST_READERS: usize = 8;
 
 /// Reads all sessions in files and folders, several at a time, in the order of their paths. Returns also why some couldn't be read.
 pub(super) fn sessions(
@@ -23,32 +19,16 @@ pub(super) fn sessions(
     data: &Path,
 ) -> Result<(Vec<CountedSession>, Vec<StoreError>), StoreError> {
     let (files, unread) = session_files(paths)?;
-    let readers = thread::available_parallelism().map_or(1, usize::from).min(MOST_READERS);
-    let next = &AtomicUsize::new(0);
-    let files = files.as_slice();
-    let read = || {
-        let mut read = Vec::new();
-        while let Some((place, file)) =
-            Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| Some((at, files.get(at)?)))
-        {
-            read.push((place, session(file, data)));
-        }
-        read
-    };
-    let mut found: Vec<_> = thread::scope(|scope| {
-        let threads: Vec<_> = (0..readers).map(|_| scope.spawn(read)).collect();
-        // No reader panics on any input.
-        threads.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
-    });
-    found.sort_unstable_by_key(|(place, _)| *place);
     let mut failures: Vec<StoreError> = unread.into_iter().collect();
     let mut sessions = Vec::new();
-    for (_, session) in found {
+    let take = |_: &PathBuf, session| {
         match session {
             Ok(session) => sessions.extend(session),
             Err(error) => failures.push(error),
         }
-    }
+        Ok::<(), StoreError>(())
+    };
+    read_in_order(&files, |file| session(file, data), take)?;
     Ok((sessions, failures))
 }
 
