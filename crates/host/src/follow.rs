@@ -9,6 +9,7 @@
 //! ```
 
 mod file_events;
+mod folder_watch;
 mod followed_file;
 mod sessions;
 
@@ -31,6 +32,7 @@ use file_events::{FileEvents, FileWay, way_of};
 use followed_file::{FollowedFile, Growth, NamedFiles};
 
 pub use file_events::{Bell, FollowWait, Woken};
+pub use folder_watch::FolderWatch;
 pub use followed_file::read_some;
 pub use sessions::{SessionFolder, Sessions};
 

@@ -31,7 +31,7 @@ mod view;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -242,6 +242,8 @@ impl Server {
             log: self.log.map(Arc::new),
             connections: Arc::clone(&connections),
         });
+        let has_stopped = Arc::new(AtomicBool::new(false));
+        site.hub.sessions.watch_imports(Arc::clone(&has_stopped));
         let router = router(Arc::clone(&site));
         let numbers = Arc::new(AtomicU64::new(0));
         let mut accepting = JoinSet::new();
@@ -277,6 +279,7 @@ impl Server {
         }
         site.guard.logins.sweep(Instant::now(), true);
         stop.send_replace(true);
+        has_stopped.store(true, Ordering::Relaxed);
         let _ =
             tokio::time::timeout(LAST_WORDS, async { while accepting.join_next().await.is_some() {} }).await;
         site.hub.stop();

@@ -14,6 +14,7 @@ mod check;
 mod figures;
 mod history;
 mod import;
+mod import_watch;
 mod in_order;
 mod link;
 mod orphans;
@@ -42,6 +43,7 @@ pub use check::StoreProblem;
 pub use figures::{CountedMessages, FiguresCollector, Ledger, ReadSession, SessionFigures, SessionOutcome};
 pub use history::{history_exists, open_history, subagents_of};
 pub use import::{ImportCounts, ImportStep};
+pub use import_watch::{ImportReport, ImportWatch};
 pub use query::{FoundSession, SessionFilter};
 #[cfg(unix)]
 pub(crate) use query::{latest_start, status_now};
@@ -52,7 +54,7 @@ pub(crate) use sql::{NodeTable, TableNode};
 pub use stats::{StatsKey, StatsQuery, StatsRow, stats_of_files};
 
 /// The name of the database in a data folder.
-const DATABASE: &str = "sessions.db";
+pub(crate) const DATABASE: &str = "sessions.db";
 
 /// The recorded and imported sessions. A process may have several stores at a time, and several processes may use one database.
 pub struct Store {

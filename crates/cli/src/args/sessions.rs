@@ -90,6 +90,10 @@ pub(crate) struct ImportArgs {
     /// Files and folders; without one, the folders of all known agents
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
+
+    /// Stay running, and import what appears and grows in these folders and in those that were imported before
+    #[arg(long)]
+    pub(crate) watch: bool,
 }
 
 /// A status that can be chosen.

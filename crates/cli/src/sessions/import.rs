@@ -3,23 +3,58 @@
 use std::path::{Path, PathBuf};
 
 use streamfmt::core::figures::count_of;
-use streamfmt_server::store::{AgentCleanup, AgentFolder, AgentSessions, ImportCounts, ImportStep, Store};
+use streamfmt_server::store::{
+    AgentCleanup, AgentFolder, AgentSessions, ImportCounts, ImportReport, ImportStep, ImportWatch, Store,
+};
 
-use super::with_progress;
+use super::{refuse, with_progress};
 use crate::args::ImportArgs;
-use crate::exit_code::{OK, USAGE};
-use crate::folders::{agent_folders, folders};
-use crate::message::print;
+use crate::exit_code::{OK, OUTPUT, USAGE};
+use crate::folders::{agent_folders, data_folder, folders};
+use crate::message::{print, reason};
 use crate::output::write_out;
+use crate::signal::{SignalWait, Signals};
 
 /// The days from which on sessions count as kept by their agent.
 const LASTING: u64 = 3650;
 
 impl ImportArgs {
     pub(super) fn run(self, store: &mut Store) -> Result<u8, u8> {
+        let watch = if self.watch { Some(begin_watch()?) } else { None };
         let paths = if self.paths.is_empty() { existing_folders() } else { self.paths };
-        if paths.is_empty() { Ok(OK) } else { import(store, &paths) }
+        let code = if paths.is_empty() { OK } else { import(store, &paths)? };
+        match watch {
+            Some(watch) => stay(watch),
+            None => Ok(code),
+        }
     }
+}
+
+/// Prepares to import what appears later. Only one process does that.
+fn begin_watch() -> Result<ImportWatch, u8> {
+    let store = Store::open(&data_folder()?).map_err(|error| refuse(&error))?;
+    ImportWatch::begin(store).map_err(|error| refuse(&error))?.ok_or_else(|| {
+        print("another process imports what appears, such as streamfmt serve (to import now: streamfmt sessions import)");
+        USAGE
+    })
+}
+
+/// Imports what appears, until a signal arrives.
+fn stay(mut watch: ImportWatch) -> Result<u8, u8> {
+    let mut signals = Signals::catch().map_err(|error| {
+        print(&format!("can't wait for signals: {}", reason(&error)));
+        OUTPUT
+    })?;
+    let mut wait = SignalWait { signals: &mut signals, watch_output: false };
+    watch.run(&mut wait, &mut |report| match report {
+        ImportReport::Imported(ImportCounts { new, changed, .. }) => {
+            // If nobody reads it, it goes on.
+            let _ = write_out(format!("{new} new, {changed} changed").as_bytes());
+        }
+        ImportReport::Notice(notice) => print(&notice.to_string()),
+        ImportReport::Failed(why) => print(&why),
+    });
+    Ok(OK)
 }
 
 /// The folders of all known agents that exist. If there is none, reports which were looked for.

@@ -131,3 +131,63 @@ fn an_import_reports_that_the_agent_will_delete_sessions() {
         run(&folder, &format!("sessions import {paths}")).expect(0, &reported);
     }
 }
+
+/// The number of turns of the session with this id of its agent.
+fn turns_of(folder: &Folder, id: &str) -> Option<u64> {
+    let rows = rows(folder, "");
+    rows.iter().find(|row| row["agent_session"] == id)?["num_turns"].as_u64()
+}
+
+#[test]
+fn what_appears_and_grows_in_imported_folders_is_imported_while_one_process_watches() {
+    let folder = Folder::new();
+    write_history(&folder, "s-1");
+    folder.write("other/s-8.jsonl", SESSION.replace("s-1", "s-8"));
+    folder.write("alone/s-9.jsonl", SESSION.replace("s-1", "s-9"));
+    run(&folder, "sessions import other alone/s-9.jsonl").expect(0, "");
+    let mut watching = Running::of(&folder, command(&folder, "sessions import --watch"));
+    watching.until_shown("1 new, 0 changed, 0 unchanged\n");
+    // A new folder of a project, a file that grows, and a folder that was imported before. A file that was imported alone names no folder.
+    folder.write("alone/s-7.jsonl", SESSION.replace("s-1", "s-7"));
+    folder.write("home/.claude/projects/-new/s-2.jsonl", SESSION.replace("s-1", "s-2"));
+    folder.append(&history("s-1"), &SESSION.replace("u-", "v-"));
+    folder.write("other/s-3.jsonl", SESSION.replace("s-1", "s-3"));
+    let seen = || watching.messages();
+    until(seen, || turns_of(&folder, "s-2") == Some(2) && turns_of(&folder, "s-3") == Some(2));
+    until(seen, || turns_of(&folder, "s-1") == Some(4));
+    assert_eq!(turns_of(&folder, "s-7"), None);
+    // A second process says that there is one.
+    let second = run(&folder, "sessions import --watch");
+    assert_eq!((second.code, &*second.stdout), (Some(2), ""));
+    assert!(
+        second.stderr.starts_with("streamfmt: another process imports what appears"),
+        "{}",
+        second.stderr
+    );
+    let ended = watching.end(Signal::TERM);
+    assert_eq!(ended.code, Some(0));
+    assert!(
+        ended.stdout.contains("new, ") && !ended.stdout.contains("0 new, 0 changed\n"),
+        "{}",
+        ended.stdout
+    );
+    // Without a watching process, nothing more is imported.
+    write_history(&folder, "s-4");
+    assert_eq!(turns_of(&folder, "s-4"), None);
+}
+
+#[test]
+fn serve_imports_from_imported_folders_only() {
+    let folder = Folder::new();
+    write_history(&folder, "s-1");
+    folder.write("other/s-8.jsonl", SESSION.replace("s-1", "s-8"));
+    run(&folder, "sessions import other").expect(0, "");
+    let served = Served::start(&folder, "");
+    folder.write("other/s-2.jsonl", SESSION.replace("s-1", "s-2"));
+    until(|| served.messages(), || turns_of(&folder, "s-2") == Some(2));
+    until(|| served.messages(), || served.get("/").body.matches("<tr data-id=").count() == 2);
+    // Its agent's own folder was never imported.
+    assert_eq!(turns_of(&folder, "s-1"), None);
+    assert_eq!(run(&folder, "sessions import --watch").code, Some(2));
+    assert_eq!(served.messages(), "");
+}

@@ -146,9 +146,15 @@ impl FileEvents {
     pub(super) fn wait(&mut self, wait: &mut dyn FollowWait, most: Option<Duration>) -> io::Result<Woken> {
         let patience = if self.is_reliable && !self.has_refused { CALM } else { LOOK };
         let patience = most.map_or(patience, |most| most.min(patience));
-        let event = self.watcher.wait(wait, patience)?;
-        self.is_due |= self.watcher.take_new_names() || event == Woken::Timeout;
+        let event = self.wait_for_report(wait, patience)?;
         self.last = Some(event);
+        Ok(event)
+    }
+
+    /// Waits until the system reports a change, at most for `most`. Where it reports none, the time passes.
+    pub(super) fn wait_for_report(&mut self, wait: &mut dyn FollowWait, most: Duration) -> io::Result<Woken> {
+        let event = self.watcher.wait(wait, most)?;
+        self.is_due |= self.watcher.take_new_names() || event == Woken::Timeout;
         Ok(event)
     }
 }

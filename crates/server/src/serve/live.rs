@@ -130,8 +130,8 @@ impl LiveSession {
     }
 }
 
-/// Waits for a file to grow until the session is dropped.
-struct UntilStopped<'a>(&'a AtomicBool);
+/// Waits for a file to grow until this is set.
+pub(super) struct UntilStopped<'a>(pub(super) &'a AtomicBool);
 
 impl FollowWait for UntilStopped<'_> {
     fn is_over(&self) -> bool {

@@ -12,18 +12,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
+use streamfmt::follow::FollowWait;
+
+use super::live::UntilStopped;
 use crate::run_id::RunId;
 use crate::session_paths::SessionPaths;
 use crate::side_file::RunSideFile;
 use crate::store::{
-    AgentFolder, AgentSessions, FoundSession, SessionFilter, SessionRecord, SessionRun, SessionStatus,
-    SourceKind, SourceRow, Store, StoreError, StoreNotice, history_exists, latest_start, status_now,
+    AgentFolder, AgentSessions, DATABASE, FoundSession, ImportReport, ImportWatch, SessionFilter,
+    SessionRecord, SessionRun, SessionStatus, SourceKind, SourceRow, Store, StoreError, StoreNotice,
+    history_exists, latest_start, status_now,
 };
 
 /// How long rows are cached.
 const FRESH: Duration = Duration::from_secs(2);
 /// How often missing and incomplete rows of runs are completed.
 const CATCH_UP: Duration = Duration::from_secs(15);
+/// How often it is checked whether histories should be imported by this process.
+const AGAIN: Duration = Duration::from_secs(5);
 /// The longest title, in characters.
 const TITLE: usize = 160;
 /// The largest file that is read as a side file, in bytes.
@@ -260,6 +266,33 @@ impl KnownSessions {
         if std::thread::Builder::new().name("rows".to_owned()).spawn(work).is_err() {
             self.is_catching_up.store(false, Ordering::SeqCst);
         }
+    }
+
+    /// Starts a thread that imports what appears in the folders that were imported before, as long as no other process does.
+    pub(super) fn watch_imports(self: &Arc<Self>, stop: Arc<AtomicBool>) {
+        let own = Arc::clone(self);
+        let work = move || {
+            let mut wait = UntilStopped(&stop);
+            let mut report = |report| match report {
+                ImportReport::Imported(_) => own.locked().read = None,
+                ImportReport::Notice(notice) => own.take(vec![notice], &mut own.locked()),
+                ImportReport::Failed(why) => (own.report)(&why),
+            };
+            while !wait.is_over() {
+                // Without a database, nothing was imported, and none is created for this. Reading the rows first reports damage to it, which
+                // opening it would repair.
+                let has_rows = own.data().join(DATABASE).exists() && own.stored().problem.is_none();
+                if has_rows
+                    && let Ok(store) = own.open()
+                    && let Ok(Some(mut watch)) = ImportWatch::begin(store)
+                {
+                    watch.run(&mut wait, &mut report);
+                }
+                std::thread::sleep(AGAIN);
+            }
+        };
+        // Without a thread, sessions are imported on request only.
+        let _ = std::thread::Builder::new().name("imports".to_owned()).spawn(work);
     }
 
     /// The ids of all runs that have a side file.

@@ -65,6 +65,8 @@ impl Store {
         mut each: impl FnMut(ImportStep),
     ) -> Result<ImportCounts, StoreError> {
         let (mut files, unread) = session_files(paths)?;
+        let folders: Vec<PathBuf> =
+            paths.iter().filter_map(|path| real_path(path).ok()).filter(|path| path.is_dir()).collect();
         let own = self.paths.folder.canonicalize().ok();
         files.retain(|file| own.as_ref().is_none_or(|own| !file.starts_with(own)));
         let mut counts = self.import_runs(&mut files)?;
@@ -91,6 +93,9 @@ impl Store {
         })?;
         self.read_histories(waiting, |done, all| each(ImportStep::Reading(done, all)))?;
         self.mark_gone()?;
+        if counts.new + counts.changed + counts.unchanged > 0 {
+            folders.iter().try_for_each(|folder| self.database.add_folder(folder))?;
+        }
         counts.damaged = self.notices.iter().filter(|it| matches!(it, StoreNotice::Archive { .. })).count();
         // All others were imported nevertheless.
         unread.map_or(Ok(counts), Err)

@@ -28,7 +28,7 @@ use super::StoreError;
 pub(super) use database_session::{
     DatabaseSession, MOST_SESSIONS, is_database, is_named_as_database, read_only,
 };
-pub(super) use file::{Replaced, lock, moved_aside, replace};
+pub(super) use file::{Replaced, lock, lock_imports, moved_aside, replace};
 #[cfg(unix)]
 pub(crate) use node_table::{NodeTable, TableNode};
 pub(super) use problems::problems_at;

@@ -1,7 +1,7 @@
 //! Opens the database file, migrates it, and replaces it if it is damaged.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -299,6 +299,19 @@ pub(crate) fn lock(path: &Path) -> Result<File, StoreError> {
     match file.lock() {
         Err(error) if error.kind() != io::ErrorKind::Unsupported => Err(fail(error)),
         _ => Ok(file),
+    }
+}
+
+/// Takes the lock under which one process looks for new histories. `None` if another process has it.
+pub(crate) fn lock_imports(path: &Path) -> Result<Option<File>, StoreError> {
+    let name = with_ending(path, ".imports.lock");
+    let fail = |error| StoreError::File(name.clone(), error);
+    let file = open_file(&name, OpenOptions::new().write(true).create(true).truncate(false)).map_err(fail)?;
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => Ok(None),
+        // Without locks, continue.
+        Err(TryLockError::Error(error)) if error.kind() != io::ErrorKind::Unsupported => Err(fail(error)),
+        _ => Ok(Some(file)),
     }
 }
 

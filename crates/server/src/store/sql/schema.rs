@@ -15,6 +15,7 @@ const MIGRATIONS: &[M<'static>] = &[
     M::up(COPIES),
     M::up(RESUMING),
     M::up(LEDGERS),
+    M::up(FOLDERS),
 ];
 
 /// Sessions, and the files that they are read from. Times are nanoseconds since 1970, in UTC.
@@ -129,6 +130,9 @@ CREATE TABLE ledgers (
 UPDATE sources SET mtime = -1 WHERE kind = 'history' AND mtime IS NOT NULL;
 UPDATE sources SET mtime = NULL WHERE kind = 'run' AND NOT gone;
 ";
+
+/// The folders that were imported, in which new and grown histories may be looked for.
+const FOLDERS: &str = "CREATE TABLE folders (path TEXT NOT NULL PRIMARY KEY) STRICT, WITHOUT ROWID;";
 
 /// The time of the last change of a history that an older version read.
 pub(crate) const READ_BEFORE: i64 = -1;

@@ -132,6 +132,19 @@ impl Database {
         self.change(sql, params![path, session, is_gone]).map(drop)
     }
 
+    /// Returns the folders that were imported.
+    pub(crate) fn folders(&self) -> Result<Vec<PathBuf>, StoreError> {
+        self.all("SELECT path FROM folders ORDER BY path", [], path)
+    }
+
+    /// Writes that a folder was imported. If that is known, nothing is written, since writing waits for other processes.
+    pub(crate) fn add_folder(&self, folder: &Path) -> Result<(), StoreError> {
+        if !self.folders()?.iter().any(|known| folder.starts_with(known)) {
+            self.change("INSERT OR IGNORE INTO folders (path) VALUES (?1)", [path_text(folder)])?;
+        }
+        Ok(())
+    }
+
     /// Takes a file from a session, unless the beginning of the file names the session. Returns whether it did.
     pub(crate) fn take_source(
         &self,
