@@ -42,8 +42,8 @@ pub(crate) use serve::ServeArgs;
 #[cfg(unix)]
 pub(crate) use serve::{base_path, host, origin};
 pub(crate) use sessions::{
-    Consent, ImportArgs, ListArgs, PruneArgs, RmArgs, SessionsArgs, SessionsCommand, ShowArgs, StatsArgs,
-    StatsBy, StatsFormat, StatusName,
+    Consent, FindArgs, ImportArgs, ListArgs, PruneArgs, RmArgs, SessionsArgs, SessionsCommand, ShowArgs,
+    StatsArgs, StatsBy, StatsFormat, StatusName, WorkChoice,
 };
 pub(crate) use share::ShareArgs;
 

@@ -1,6 +1,7 @@
 //! `streamfmt sessions`: lists, shows and removes recorded runs and imported histories.
 
 mod check;
+mod find;
 mod import;
 mod remove;
 mod show;
@@ -43,9 +44,10 @@ impl SessionsArgs {
             return check::run(&data, repair);
         }
         let opened = match self.command {
-            SessionsCommand::List(_) | SessionsCommand::Show(_) | SessionsCommand::Stats(_) => {
-                Store::open_to_read(&data)
-            }
+            SessionsCommand::List(_)
+            | SessionsCommand::Show(_)
+            | SessionsCommand::Find(_)
+            | SessionsCommand::Stats(_) => Store::open_to_read(&data),
             _ => Store::open(&data),
         };
         let mut store = opened.map_err(|error| refuse(&error))?;
@@ -57,6 +59,7 @@ impl SessionsArgs {
             SessionsCommand::List(list) => list.run(&mut store),
             SessionsCommand::Show(show) => show.run(&mut store),
             SessionsCommand::Import(import) => import.run(&mut store),
+            SessionsCommand::Find(find) => find.run(&mut store),
             // It ran before the database was opened, which may replace it.
             SessionsCommand::Check { .. } => Ok(OK),
             SessionsCommand::Stats(stats) => stats.run(&mut store),

@@ -26,6 +26,7 @@ mod remove;
 mod runs;
 mod sql;
 mod stats;
+mod work;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -52,6 +53,7 @@ pub use remove::{Removal, RemovedSession};
 #[cfg(unix)]
 pub(crate) use sql::{NodeTable, TableNode};
 pub use stats::{StatsKey, StatsQuery, StatsRow, stats_of_files};
+pub use work::{SessionWork, WorkHit};
 
 /// The name of the database in a data folder.
 pub(crate) const DATABASE: &str = "sessions.db";

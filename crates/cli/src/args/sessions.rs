@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
+use streamfmt_server::store::SessionWork;
 
 use super::Args;
 use super::date::{Day, age, since, until, zone};
@@ -27,6 +28,8 @@ pub(crate) enum SessionsCommand {
     Import(ImportArgs),
     /// Add up turns, calls, tokens and costs
     Stats(Box<StatsArgs>),
+    /// Find the sessions that made a pull request, a commit or a change to a file; the exit code is 1 if there is none
+    Find(FindArgs),
     /// Rebuild the entries of all runs from their logs
     Reindex,
     /// Find damage to the database and to side files; the exit code is 1 if there is any
@@ -94,6 +97,44 @@ pub(crate) struct ImportArgs {
     /// Stay running, and import what appears and grows in these folders and in those that were imported before
     #[arg(long)]
     pub(crate) watch: bool,
+}
+
+/// `streamfmt sessions find`
+#[derive(Debug, clap::Args)]
+pub(crate) struct FindArgs {
+    #[command(flatten)]
+    pub(crate) work: WorkChoice,
+
+    /// Write one JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What was made.
+#[derive(Debug, clap::Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct WorkChoice {
+    /// The pull request: its number or its URL
+    #[arg(long, value_name = "N", value_parser = pull_request)]
+    pub(crate) pr: Option<SessionWork>,
+
+    /// The commit: its hash, or at least the first seven digits of it
+    #[arg(long, value_name = "HASH", value_parser = commit)]
+    pub(crate) commit: Option<SessionWork>,
+
+    /// The file that was written or edited
+    #[arg(long, value_name = "PATH")]
+    pub(crate) file: Option<PathBuf>,
+}
+
+fn pull_request(text: &str) -> Result<SessionWork, String> {
+    SessionWork::pull_request(text)
+        .ok_or_else(|| "expected a number, or a URL such as https://github.com/OWNER/NAME/pull/7".to_owned())
+}
+
+fn commit(text: &str) -> Result<SessionWork, String> {
+    SessionWork::commit(text)
+        .ok_or_else(|| "expected the hash of a commit, or at least the first seven digits of it".to_owned())
 }
 
 /// A status that can be chosen.

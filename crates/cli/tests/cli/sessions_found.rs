@@ -1,5 +1,7 @@
 //! The sessions in agents' own folders: found without naming the folders.
 
+use serde_json::{Value, json};
+
 use crate::agent_folders::{sessions_of, write};
 use crate::program::{Folder, Running, SESSION, Signal, reply, until};
 use crate::run::{command, run};
@@ -190,4 +192,93 @@ fn serve_imports_from_imported_folders_only() {
     assert_eq!(turns_of(&folder, "s-1"), None);
     assert_eq!(run(&folder, "sessions import --watch").code, Some(2));
     assert_eq!(served.messages(), "");
+}
+
+/// A history of Claude Code in which calls were made, each with its tool, its input, the text of its result, and whether it failed.
+fn history_of(id: &str, day: u32, calls: &[(&str, Value, &str, bool)]) -> String {
+    let mut lines = String::new();
+    let mut add = |number: usize, kind: &str, role: &str, content: Value| {
+        let line = json!({"type": kind, "sessionId": id, "cwd": "/home/dev/shop", "version": "2.1.0", "uuid": format!("{id}-{kind}-{number}"),
+            "parentUuid": null, "isSidechain": false, "timestamp": format!("2026-11-{day:02}T09:00:{number:02}.000Z"),
+            "message": {"id": format!("m-{id}-{number}"), "role": role, "model": "model-1", "content": content}});
+        lines.extend([line.to_string(), "\n".to_owned()]);
+    };
+    add(0, "user", "user", json!(format!("Task of {id}")));
+    for (number, (tool, input, text, failed)) in (1..).zip(calls) {
+        let call = format!("toolu_{id}_{number}");
+        add(
+            number,
+            "assistant",
+            "assistant",
+            json!([{"type": "tool_use", "id": call, "name": tool, "input": input}]),
+        );
+        add(
+            number,
+            "user",
+            "user",
+            json!([{"type": "tool_result", "tool_use_id": call, "content": text, "is_error": failed}]),
+        );
+    }
+    lines
+}
+
+#[test]
+fn the_session_that_made_something_is_found() {
+    let folder = Folder::new();
+    let edit = |path: &str| json!({"file_path": path, "old_string": "a", "new_string": "b"});
+    let bash = |command: &str| json!({"command": command});
+    let commit = bash("git add -A && git commit -m 'Mend the cart'");
+    let pull_request = "{\"type\":\"pr-link\",\"sessionId\":\"one\",\"prNumber\":7,\"prUrl\":\"https://github.com/o/r/pull/7\",\"prRepository\":\"o/r\",\"timestamp\":\"2026-11-01T09:10:00Z\"}\n";
+    let one = history_of(
+        "one",
+        1,
+        &[
+            ("Edit", edit("/home/dev/shop/src/a.rs"), "done", false),
+            ("Bash", commit, "[main 1a2b3c4] Mend the cart\n 1 file changed", false),
+            ("Edit", edit("/home/dev/shop/src/b.rs"), "no such file", true),
+            ("Read", json!({"file_path": "/home/dev/shop/src/c.rs"}), "text", false),
+            ("Bash", bash("git log --oneline"), "7654321 Of somebody else", false),
+        ],
+    );
+    folder.write("h/one.jsonl", one + pull_request);
+    folder.write(
+        "h/two.jsonl",
+        history_of(
+            "two",
+            2,
+            &[
+                ("Write", json!({"file_path": "/home/dev/shop/src/a.rs", "content": "x"}), "done", false),
+                ("Bash", bash("gh pr create --fill"), "https://github.com/o/r/pull/71\n", false),
+            ],
+        ),
+    );
+    run(&folder, "sessions import h").expect(0, "");
+    let found = |what: &str| {
+        let found = run(&folder, &format!("sessions find {what} --json"));
+        assert_eq!((found.code, &*found.stderr), (Some(i32::from(found.stdout.is_empty())), ""), "{what}");
+        let hits = found.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        hits.map(|hit| format!("{} {}", hit["title"].as_str().unwrap(), hit["item"].as_str().unwrap()))
+            .collect::<Vec<_>>()
+    };
+    let changed = ["Task of two toolu_two_1", "Task of one toolu_one_1"];
+    assert_eq!(found("--file /home/dev/shop/./src/a.rs"), changed);
+    assert_eq!(found("--file src/a.rs"), [""; 0], "of another working directory");
+    for none in ["src/b.rs", "src/c.rs", "a.rs"] {
+        assert_eq!(found(&format!("--file /home/dev/shop/{none}")), [""; 0], "{none}");
+    }
+    for hash in ["1a2b3c4", "1A2B3C4D5E"] {
+        assert_eq!(found(&format!("--commit {hash}")), ["Task of one toolu_one_2"]);
+    }
+    assert_eq!(found("--commit 7654321"), [""; 0]);
+    let requested = found("--pr 7");
+    assert!(requested.len() == 1 && requested[0].starts_with("Task of one "), "{requested:?}");
+    assert_eq!(found("--pr https://github.com/o/r/pull/7/files"), requested);
+    assert_eq!(found("--pr 71"), ["Task of two toolu_two_2"]);
+    assert_eq!(found("--pr https://github.com/o/other/pull/7"), [""; 0]);
+    let shown = command(&folder, "sessions find --commit 1a2b3c4").env("TZ", "UTC").output().unwrap();
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    assert!(shown.contains("  toolu_one_2  2026-11-01 09:00  Task of one\n"), "{shown}");
+    for wrong in ["", "--json", "--pr x", "--commit 1a2b3c", "--pr 7 --commit 1a2b3c4"] {
+        assert_eq!(run(&folder, &format!("sessions find {wrong}")).code, Some(2), "{wrong}");
+    }
 }
