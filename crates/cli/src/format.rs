@@ -12,13 +12,12 @@ use std::sync::Arc;
 
 use streamfmt::core::pipeline::{Pipeline, Report};
 use streamfmt::core::profile::Ci;
-use streamfmt::histories::session_facts;
 use streamfmt::unpack::{UnpackedReader, Unpacker};
 use streamfmt::writer::ci::parted;
 use streamfmt::{Engine, format_ahead, origins};
 #[cfg(unix)]
 use streamfmt_server::store::{FiguresCollector, ReadSession};
-use streamfmt_server::store::{Store, subagents_of};
+use streamfmt_server::store::{Store, facts_of, subagents_of};
 
 use crate::also::{AlsoOutput, SummaryText};
 use crate::args::Args;
@@ -167,7 +166,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
             Some(follower) => follower.follow_side_files(&self.args.files, setup.max_line),
             None => subagents_of(path.to_owned(), self.args.files.clone()),
         });
-        setup.facts = input.path().map(|path| session_facts(path.to_owned()));
+        setup.facts = input.path().map(|path| facts_of(path.to_owned()));
         setup.origins = input.path().map(|path| {
             let data = folders().data;
             let known = move |session: &str| {

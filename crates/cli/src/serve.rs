@@ -16,6 +16,7 @@ use crate::choice;
 use crate::exit_code::{OK, OUTPUT, USAGE};
 use crate::folders::{agent_folders, data_folder, folders, own_folder};
 use crate::message::{print, print_problems, reason};
+use crate::sessions::copy_policy;
 
 /// Serves until a signal arrives.
 pub(crate) fn run(args: ServeArgs) -> Result<u8, u8> {
@@ -31,6 +32,7 @@ pub(crate) fn run(args: ServeArgs) -> Result<u8, u8> {
     let serve = settings(&folders)?;
     let options = ServeOptions {
         sessions: SessionPaths { folder: data_folder()?.join("sessions") },
+        copies: copy_policy(false),
         agents: agent_folders(),
         state: own_folder(folders.state.clone(), "XDG_STATE_HOME")?,
         folders,

@@ -1,6 +1,7 @@
 //! `streamfmt sessions`: lists, shows and removes recorded runs and imported histories.
 
 mod check;
+mod disk;
 mod find;
 mod import;
 mod remove;
@@ -8,23 +9,27 @@ mod show;
 mod stats;
 mod stats_table;
 mod table;
+mod verify;
 
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
+use jiff::SignedDuration;
 use streamfmt::core::redact::{Redaction, Redactor};
 use streamfmt::json;
+use streamfmt::settings::{Config, Request};
 use streamfmt_server::claim;
 use streamfmt_server::store::{
-    FoundSession, SessionDetails, SessionFilter, SessionRecord, SessionStatus, Store, StoreError,
+    CopyPolicy, FoundSession, PackedLogs, SessionDetails, SessionFilter, SessionRecord, SessionStatus, Store,
+    StoreError,
 };
 use streamfmt_server::{path_text, text_path};
 
 use crate::args::{Args, ListArgs, SessionsArgs, SessionsCommand, StatusName};
 use crate::exit_code::{OK, OUTPUT, RUN_FAILED, USAGE};
-use crate::folders::data_folder;
+use crate::folders::{data_folder, folders};
 use crate::input::InputSource;
-use crate::message::print;
+use crate::message::{print, print_problems};
 use crate::output::write_out;
 use crate::progress::Progress;
 
@@ -64,6 +69,8 @@ impl SessionsArgs {
             SessionsCommand::Check { .. } => Ok(OK),
             SessionsCommand::Stats(stats) => stats.run(&mut store),
             SessionsCommand::Reindex => reindex(&mut store),
+            SessionsCommand::Compress { older } => compress(&mut store, older),
+            SessionsCommand::Verify => verify::run(&mut store),
             SessionsCommand::Rm(rm) => rm.run(&mut store),
             SessionsCommand::Prune(prune) => prune.run(&mut store),
         };
@@ -123,6 +130,9 @@ impl ListArgs {
         if self.redact {
             rows.iter_mut().for_each(mask);
         }
+        if self.disk {
+            return disk::list(store, &rows, self.json);
+        }
         let text = if self.json {
             rows.iter().map(json::line).collect::<Vec<_>>().join("\n")
         } else {
@@ -142,6 +152,29 @@ impl ListArgs {
 /// The width of the terminal, in columns.
 fn terminal_width() -> Option<usize> {
     terminal_size::terminal_size().map(|(columns, _)| usize::from(columns.0))
+}
+
+/// What an import copies by the user's settings, of which problems are reported. `is_asked`: an option asks for copies.
+pub(crate) fn copy_policy(is_asked: bool) -> CopyPolicy {
+    // A project sets nothing of it.
+    let request = Request { folders: Some(folders()), no_project: true, ..Request::default() };
+    let config = Config::load(&request);
+    print_problems(&config.problems().warnings);
+    let settings = config.store();
+    let default = CopyPolicy::default();
+    let most = settings.keep_most.map_or(default.most, |most| most.map(|most| most as u64));
+    CopyPolicy { is_on: is_asked || settings.keep.unwrap_or(default.is_on), most }
+}
+
+fn compress(store: &mut Store, older: SignedDuration) -> Result<u8, u8> {
+    let PackedLogs { logs, before, after } =
+        with_progress(store, |store, each| store.compress_logs(older, each))?;
+    let text = match logs {
+        0 => "no log to compress".to_owned(),
+        1 => format!("1 log: {before} bytes, now {after}"),
+        _ => format!("{logs} logs: {before} bytes, now {after}"),
+    };
+    write_out(text.as_bytes())
 }
 
 fn reindex(store: &mut Store) -> Result<u8, u8> {

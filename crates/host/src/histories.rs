@@ -127,7 +127,12 @@ pub fn facts_file(history: &Path) -> Option<PathBuf> {
 
 /// The record with facts of the session that is beside a history.
 pub(crate) fn facts_of(history: &Path) -> Option<Record> {
-    let file = File::open(facts_file(history)?).ok()?;
+    facts_in(&facts_file(history)?)
+}
+
+/// The record in a file with facts of a session.
+fn facts_in(file: &Path) -> Option<Record> {
+    let file = File::open(file).ok()?;
     let line = read_document(&mut file.take(LARGEST_FACTS)).ok()??;
     Record::from_line(String::from_utf8(line).ok()?.trim_end().to_owned()).ok()
 }
@@ -146,6 +151,11 @@ pub fn cleanup_days(product: &Path, cleanup: &HistoryCleanup) -> u64 {
 /// Reads the facts beside a history, for its pipeline.
 pub fn session_facts(history: PathBuf) -> SessionFacts {
     Box::new(move || facts_of(&history))
+}
+
+/// Reads the facts in a file that is elsewhere, for the pipeline of their history.
+pub fn session_facts_in(file: PathBuf) -> SessionFacts {
+    Box::new(move || facts_in(&file))
 }
 
 /// The id of a dialect's session, if the file's name contains it, not the records.

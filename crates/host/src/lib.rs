@@ -120,7 +120,7 @@ pub use problem::{FilePosition, Problem, ProblemKind, Problems, RunChoice};
 pub use read_ahead::format_ahead;
 pub use settings::Settings;
 pub use settings::themes::Themes;
-pub use side_files::{GrowingSideFiles, SideFile, side_files, subagents};
+pub use side_files::{GrowingSideFiles, SideFile, side_files, side_files_of, subagents, subagents_among};
 pub use spool::Spool;
 #[doc(hidden)]
 pub use streamfmt_core as core;

@@ -33,10 +33,12 @@ use indexmap::IndexMap;
 use crate::files::{FileError, Files};
 use crate::folders::Folders;
 use crate::plugin::source::PluginSource;
-use crate::problem::{ChoiceNames, Problem, ProblemKind, Problems, RunChoice, nearest, suggestion};
+use crate::problem::{
+    ChoiceNames, Problem, ProblemKind, Problems, RunChoice, Suggestion, nearest, suggestion,
+};
 use crate::settings::profile::BUILT_IN;
 use document::{LARGEST, SettingValue, SettingsFile, SettingsLayer, Spot, TableEntry};
-use keys::{FILE_KEYS, Head, Named, OWN_TABLES, SERVE_KEYS, ServeSettings};
+use keys::{FILE_KEYS, Head, Key, Named, OWN_TABLES, SERVE_KEYS, STORE_KEYS, ServeSettings, StoreSettings};
 use switch::Switch;
 use tree::ProfilePart;
 
@@ -176,19 +178,18 @@ impl Loaded {
                 head.misplaced.extend(keys.map(named));
                 return true;
             }
-            if let ("serve", SettingValue::Table(table)) = (name, &entry.leaf.value) {
-                head.serve.clone_from(&table.0);
-                for row in &table.0 {
-                    match keys::find(SERVE_KEYS, &row.key) {
-                        Some(key) => {
-                            let set = key.set(&mut ServeSettings::default(), &row.leaf);
-                            found.extend(set.err().unwrap_or_default());
-                        }
-                        None => report(&mut found, &row.at, ProblemKind::UnknownKey, &|| {
-                            let names = SERVE_KEYS.iter().map(|key| key.name);
-                            format!("unknown key \"serve.{}\" {}", row.key, suggestion(&row.key, names))
-                        }),
-                    }
+            if let ("serve" | "store", SettingValue::Table(table)) = (name, &entry.leaf.value) {
+                let unknown = if name == "serve" {
+                    head.serve.clone_from(&table.0);
+                    check_own_table(SERVE_KEYS, &table.0, &mut found)
+                } else {
+                    head.store.clone_from(&table.0);
+                    check_own_table(STORE_KEYS, &table.0, &mut found)
+                };
+                for (row, nearest) in unknown {
+                    report(&mut found, &row.at, ProblemKind::UnknownKey, &|| {
+                        format!("unknown key \"{name}.{}\" {nearest}", row.key)
+                    });
                 }
                 return true;
             }
@@ -211,6 +212,34 @@ impl Loaded {
         problems.sort_by_key(|problem| problem.place.as_ref().map(|place| (place.line, place.column)));
         (Self { document, head, general, profiles }, problems)
     }
+}
+
+/// Checks the values of a table that only the user's own settings have. Returns the unknown keys, each with a suggestion.
+fn check_own_table<'t, T: Default>(
+    keys: &'static [Key<T>],
+    table: &'t [TableEntry],
+    found: &mut Vec<Problem>,
+) -> Vec<(&'t TableEntry, Suggestion<'static>)> {
+    let mut unknown = Vec::new();
+    for row in table {
+        match keys::find(keys, &row.key) {
+            Some(key) => found.extend(key.set(&mut T::default(), &row.leaf).err().unwrap_or_default()),
+            None if unknown.len() < document::MOST_COLLECTED => {
+                unknown.push((row, suggestion(&row.key, keys.iter().map(|key| key.name))));
+            }
+            None => {}
+        }
+    }
+    unknown
+}
+
+/// Reads the values of such a table. Invalid ones were reported when the file was parsed.
+fn read_own_table<'t, T: Default>(keys: &'static [Key<T>], rows: impl Iterator<Item = &'t TableEntry>) -> T {
+    let mut read = T::default();
+    for row in rows {
+        drop(keys::find(keys, &row.key).map(|key| key.set(&mut read, &row.leaf)));
+    }
+    read
 }
 
 /// A candidate for the profile to use, and the reason.
@@ -307,13 +336,13 @@ impl Config {
 
     /// The `[serve]` settings of the user and of the machine; later layers override earlier ones.
     pub fn serve(&self) -> ServeSettings {
-        let mut serve = ServeSettings::default();
         // A project's file has none: see [`OWN_TABLES`].
-        for row in self.layers.iter().flat_map(|loaded| &loaded.head.serve) {
-            // Invalid values were reported when the file was parsed.
-            drop(keys::find(SERVE_KEYS, &row.key).map(|key| key.set(&mut serve, &row.leaf)));
-        }
-        serve
+        read_own_table(SERVE_KEYS, self.layers.iter().flat_map(|loaded| &loaded.head.serve))
+    }
+
+    /// The `[store]` settings of the user and of the machine; later layers override earlier ones.
+    pub fn store(&self) -> StoreSettings {
+        read_own_table(STORE_KEYS, self.layers.iter().flat_map(|loaded| &loaded.head.store))
     }
 
     /// The reader of files, with everything that it read.

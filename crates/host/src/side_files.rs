@@ -72,16 +72,39 @@ fn layouts() -> impl Iterator<Item = &'static SideFiles> {
 ///
 /// The search starts with the first such call of a history.
 pub fn subagents(history: PathBuf, given: Vec<PathBuf>) -> Subagents {
+    subagents_in(move |session| found_beside(&history, Some(session), &given, SideLimits::default()))
+}
+
+/// Finds the sub-agents of a history among these files, which may be anywhere: see [`subagents`].
+pub fn subagents_among(mut files: Vec<SideFile>) -> Subagents {
+    subagents_in(move |_| std::mem::take(&mut files))
+}
+
+fn subagents_in(mut find: impl FnMut(&str) -> Vec<SideFile> + Send + 'static) -> Subagents {
     let mut files: Option<Vec<SideFileStart>> = None;
     Box::new(move |item| {
         let session = layouts().find_map(|layout| (layout.session)(item))?;
-        let files = files.get_or_insert_with(|| {
-            let found = found_beside(&history, Some(&session), &given, SideLimits::default());
-            found.into_iter().filter_map(SideFileStart::of).filter(|file| file.session == session).collect()
-        });
+        let files = files.get_or_insert_with(|| of_session(find(&session), &session));
         let starter = Starter::of(item);
         pieces(&files.remove(starter.find(files, &session)?).file.path)
     })
+}
+
+/// Those of the files that belong to a session, by their beginnings.
+fn of_session(files: Vec<SideFile>, session: &str) -> Vec<SideFileStart> {
+    files.into_iter().filter_map(SideFileStart::of).filter(|file| file.session == session).collect()
+}
+
+/// The files of sub-agents that belong to `history`, which is that of a session with this id, each with its meta file, if there is one.
+pub fn side_files_of(history: &Path, session: &str) -> Vec<(SideFile, Option<PathBuf>)> {
+    let found = of_session(found_beside(history, Some(session), &[], SideLimits::default()), session);
+    let with_meta = |SideFileStart { file, session, .. }| {
+        let meta = layouts().map(|layout| meta_of(&file.path, layout));
+        let is_file = |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|about| about.is_file());
+        let meta = meta.filter(|meta| *meta != file.path).find(is_file);
+        (SideFile { session: Some(session), ..file }, meta)
+    };
+    found.into_iter().map(with_meta).collect()
 }
 
 /// The item that identifies the file of a sub-agent: the call that may have started it, or that call's result.
@@ -143,7 +166,7 @@ fn beginning(path: &Path) -> Option<Beginning> {
         layouts().find_map(|layout| (layout.beginning)(record.root()))
     };
     let mut file = File::open(path).ok()?;
-    if is_document(path) {
+    if is_document(&without_compression(path)) {
         return of_line(&String::from_utf8(read_document(&mut file).ok()??).ok()?);
     }
     let mut lines = BufReader::new(UnpackedReader::new(file).take(LARGEST_BEGINNING)).lines();
@@ -153,7 +176,7 @@ fn beginning(path: &Path) -> Option<Beginning> {
 /// The bytes of a file, decompressed, in pieces; those of a document as one line. A read error ends them.
 pub(crate) fn pieces(path: &Path) -> Option<Pieces> {
     let mut file = File::open(path).ok()?;
-    if is_document(path) {
+    if is_document(&without_compression(path)) {
         return Some(Box::new(std::iter::once(read_document(&mut file).ok()??)));
     }
     let mut file = UnpackedReader::new(file);

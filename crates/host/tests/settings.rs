@@ -12,7 +12,9 @@ use std::{env, fs};
 use jsonschema::Validator;
 use serde_json::Value;
 use streamfmt::core::pipeline::Pipeline;
-use streamfmt::settings::keys::{FILE_KEYS, FILTER_KEYS, KEYS, Key, SERVE_KEYS, SWITCH_KEYS, TOOL_KEYS};
+use streamfmt::settings::keys::{
+    FILE_KEYS, FILTER_KEYS, KEYS, Key, SERVE_KEYS, STORE_KEYS, SWITCH_KEYS, TOOL_KEYS,
+};
 use streamfmt::settings::profile::BUILT_IN;
 use streamfmt::settings::{Config, Request, schema};
 use streamfmt::{Engine, Folders};
@@ -45,6 +47,7 @@ fn tables() -> String {
     table(&mut text, "In `[[filter]]` or `[[profile.NAME.filter]]`", FILTER_KEYS);
     table(&mut text, "In `[[switch]]`, in your own settings", SWITCH_KEYS);
     table(&mut text, "In `[serve]`, in your own settings", SERVE_KEYS);
+    table(&mut text, "In `[store]`, in your own settings", STORE_KEYS);
     table(&mut text, "At the top of a file", FILE_KEYS);
     text
 }

@@ -44,7 +44,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::session_paths::SessionPaths;
-use crate::store::AgentFolder;
+use crate::store::{AgentFolder, CopyPolicy};
 
 use access_log::AccessLog;
 use address::{AddressFile, NoAddress};
@@ -83,6 +83,8 @@ pub struct ServeOptions {
     pub folders: Folders,
     /// Where the sessions are stored.
     pub sessions: SessionPaths,
+    /// What of new sessions is copied.
+    pub copies: CopyPolicy,
     /// The folders of the known agents, which the empty list names.
     pub agents: Vec<AgentFolder>,
     /// The folder for what outlives a restart, and for the socket of [`ask_server`].
@@ -212,6 +214,7 @@ impl Server {
         let ServeOptions {
             folders,
             sessions,
+            copies,
             agents,
             allowed_hosts,
             allowed_origins,
@@ -243,7 +246,7 @@ impl Server {
             connections: Arc::clone(&connections),
         });
         let has_stopped = Arc::new(AtomicBool::new(false));
-        site.hub.sessions.watch_imports(Arc::clone(&has_stopped));
+        site.hub.sessions.watch_imports(copies, Arc::clone(&has_stopped));
         let router = router(Arc::clone(&site));
         let numbers = Arc::new(AtomicU64::new(0));
         let mut accepting = JoinSet::new();

@@ -24,6 +24,11 @@ impl SessionPaths {
         self.folder.join(format!("{id}.ndjson"))
     }
 
+    /// Returns the paths of the log once it was packed, and of what it is packed into.
+    pub(crate) fn packed(&self, id: &RunId) -> [PathBuf; 2] {
+        [".ndjson.zst", ".ndjson.zst.tmp"].map(|ending| self.folder.join(format!("{id}{ending}")))
+    }
+
     /// Returns the path of the agent's standard error. The file is missing if it wrote nothing.
     pub fn errors(&self, id: &RunId) -> PathBuf {
         self.folder.join(format!("{id}.stderr"))

@@ -94,7 +94,7 @@ fn replace(file: &File, draft: &Path, side_file: &Path, is_synced: bool) -> io::
 }
 
 /// Creates a file that is readable by its owner only. Nothing is written through a symbolic link.
-fn create(path: &Path) -> io::Result<File> {
+pub(crate) fn create(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true);
     #[cfg(unix)]

@@ -11,11 +11,15 @@
 
 mod agent_folder;
 mod check;
+mod compress;
+mod copies;
+mod disk;
 mod figures;
 mod history;
 mod import;
 mod import_watch;
 mod in_order;
+mod left_out;
 mod link;
 mod orphans;
 mod query;
@@ -41,8 +45,11 @@ use sql::{Database, Replaced, Salvage};
 pub use crate::side_file::SessionStatus;
 pub use agent_folder::{AgentCleanup, AgentFolder, AgentSessions};
 pub use check::StoreProblem;
+pub use compress::PackedLogs;
+pub use copies::{CopyFinding, CopyPolicy, VerifiedCopies};
+pub use disk::{DiskLine, DiskUse};
 pub use figures::{CountedMessages, FiguresCollector, Ledger, ReadSession, SessionFigures, SessionOutcome};
-pub use history::{history_exists, open_history, subagents_of};
+pub use history::{facts_of, history_exists, open_history, subagents_of};
 pub use import::{ImportCounts, ImportStep};
 pub use import_watch::{ImportReport, ImportWatch};
 pub use query::{FoundSession, SessionFilter};
@@ -63,6 +70,7 @@ pub struct Store {
     database: Database,
     paths: SessionPaths,
     notices: Vec<StoreNotice>,
+    copy_policy: CopyPolicy,
 }
 
 /// The most folders that a notice names.
@@ -99,6 +107,20 @@ pub enum StoreNotice {
         path: PathBuf,
         /// The damage.
         why: String,
+    },
+    /// The copies of sessions' files take as much as they may.
+    CopiesFull {
+        /// The most bytes that they may take.
+        most: u64,
+    },
+    /// Files of sessions couldn't be copied.
+    NotCopied {
+        /// The path of the first of them, or the folder of its copies.
+        path: PathBuf,
+        /// Why not.
+        why: String,
+        /// How many there are.
+        count: usize,
     },
     /// Side files are damaged or can't be read, so that rows of their runs may be missing.
     SideFiles {
@@ -152,6 +174,17 @@ impl fmt::Display for StoreNotice {
                 data.display()
             ),
             Self::Archive { path, why } => write!(f, "{}: {why}", path.display()),
+            Self::CopiesFull { most } => write!(
+                f,
+                "the copies of sessions take the {most} bytes that they may (store.keep-most): nothing more is copied"
+            ),
+            Self::NotCopied { path, why, count } => {
+                write!(f, "{}: not copied: {why}", path.display())?;
+                match count.saturating_sub(1) {
+                    0 => Ok(()),
+                    more => write!(f, " (and {more} more)"),
+                }
+            }
             Self::SideFiles { first, count } => {
                 let more = match count.saturating_sub(1) {
                     0 => String::new(),
@@ -216,7 +249,7 @@ impl Store {
             Err(StoreError::Damaged(_)) => sql::replace(&path)?,
             Err(error) => return Err(error),
         };
-        let mut store = Self { database, paths, notices: Vec::new() };
+        let mut store = Self { database, paths, notices: Vec::new(), copy_policy: CopyPolicy::default() };
         store.complete(replaced)?;
         Ok(store)
     }
@@ -244,7 +277,7 @@ impl Store {
             _ => {}
         }
         let notices = if path.exists() { vec![StoreNotice::ReadOnly(data.to_owned())] } else { Vec::new() };
-        Ok(Self { database: Database::in_memory(&path)?, paths, notices })
+        Ok(Self { database: Database::in_memory(&path)?, paths, notices, copy_policy: CopyPolicy::default() })
     }
 
     /// Calls a function. If the database turns out to be damaged, replaces it and calls the function once more.

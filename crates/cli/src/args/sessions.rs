@@ -38,13 +38,22 @@ pub(crate) enum SessionsCommand {
         #[arg(long)]
         repair: bool,
     },
-    /// Remove sessions with their logs
+    /// Compress the logs of old runs, which are read as before
+    Compress {
+        /// Only runs that ended longer ago than this: 30d, 12h, 30m
+        #[arg(long, value_name = "AGE", value_parser = age, required = true)]
+        older: SignedDuration,
+    },
+    /// Read the copies of all sessions, and report what is missing of each; the exit code is 1 if a copy is damaged
+    Verify,
+    /// Remove sessions with their logs and copies; their files are imported again only if they are named
     Rm(RmArgs),
-    /// Remove old runs with their logs
+    /// Remove old runs with their logs, or old copies
     Prune(PruneArgs),
 }
 
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option")]
 pub(crate) struct ListArgs {
     /// List at most N sessions; the default is 30 on a terminal, otherwise all
     #[arg(short, value_name = "N")]
@@ -78,6 +87,10 @@ pub(crate) struct ListArgs {
     #[arg(long, value_name = "TIME", value_parser = until)]
     pub(crate) until: Option<Timestamp>,
 
+    /// Show what they take on the disk
+    #[arg(long)]
+    pub(crate) disk: bool,
+
     /// Write one JSON object a line
     #[arg(long)]
     pub(crate) json: bool,
@@ -93,6 +106,10 @@ pub(crate) struct ImportArgs {
     /// Files and folders; without one, the folders of all known agents
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
+
+    /// Copy the files of the sessions, so that they stay when the agent deletes them; later imports go on with that
+    #[arg(long)]
+    pub(crate) keep: bool,
 
     /// Stay running, and import what appears and grows in these folders and in those that were imported before
     #[arg(long)]
@@ -273,6 +290,10 @@ pub(crate) struct PruneArgs {
     /// Remove files of runs whose side file is missing, so that they can't be listed
     #[arg(long, conflicts_with_all = ["older", "keep"])]
     pub(crate) orphans: bool,
+
+    /// Remove the copies of sessions instead of runs, and the entries of histories
+    #[arg(long, requires = "older", conflicts_with = "keep")]
+    pub(crate) copies: bool,
 
     #[command(flatten)]
     pub(crate) consent: Consent,

@@ -7,7 +7,9 @@ use streamfmt::Engine;
 use streamfmt::install::Installed;
 use streamfmt::plugin::manifest::Manifest;
 use streamfmt::problem::{Suggestion, suggestion};
-use streamfmt::settings::keys::{FILE_KEYS, FILTER_KEYS, KEYS, Key, SERVE_KEYS, SWITCH_KEYS, TOOL_KEYS};
+use streamfmt::settings::keys::{
+    FILE_KEYS, FILTER_KEYS, KEYS, Key, SERVE_KEYS, STORE_KEYS, SWITCH_KEYS, TOOL_KEYS,
+};
 use streamfmt::settings::tree;
 
 use crate::choice::{SettingsChoice, build};
@@ -41,6 +43,7 @@ fn rows() -> Vec<ListedKey> {
     rows.extend(of(FILTER_KEYS, "filter.", "in [[filter]] or [[profile.NAME.filter]]"));
     rows.extend(of(SWITCH_KEYS, "switch.", "in [[switch]], in your own settings"));
     rows.extend(of(SERVE_KEYS, "serve.", "in [serve], in your own settings"));
+    rows.extend(of(STORE_KEYS, "store.", "in [store], in your own settings"));
     rows
 }
 

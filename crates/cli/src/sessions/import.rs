@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use streamfmt::core::figures::count_of;
 use streamfmt_server::store::{
-    AgentCleanup, AgentFolder, AgentSessions, ImportCounts, ImportReport, ImportStep, ImportWatch, Store,
+    AgentCleanup, AgentFolder, AgentSessions, CopyPolicy, ImportCounts, ImportReport, ImportStep,
+    ImportWatch, Store,
 };
 
-use super::{refuse, with_progress};
+use super::{copy_policy, refuse, with_progress};
 use crate::args::ImportArgs;
 use crate::exit_code::{OK, OUTPUT, USAGE};
 use crate::folders::{agent_folders, data_folder, folders};
@@ -20,9 +21,11 @@ const LASTING: u64 = 3650;
 
 impl ImportArgs {
     pub(super) fn run(self, store: &mut Store) -> Result<u8, u8> {
-        let watch = if self.watch { Some(begin_watch()?) } else { None };
+        let policy = copy_policy(self.keep);
+        store.set_copy_policy(policy);
+        let watch = if self.watch { Some(begin_watch(policy)?) } else { None };
         let paths = if self.paths.is_empty() { existing_folders() } else { self.paths };
-        let code = if paths.is_empty() { OK } else { import(store, &paths)? };
+        let code = if paths.is_empty() { OK } else { import(store, &paths, policy.is_on)? };
         match watch {
             Some(watch) => stay(watch),
             None => Ok(code),
@@ -31,8 +34,9 @@ impl ImportArgs {
 }
 
 /// Prepares to import what appears later. Only one process does that.
-fn begin_watch() -> Result<ImportWatch, u8> {
-    let store = Store::open(&data_folder()?).map_err(|error| refuse(&error))?;
+fn begin_watch(policy: CopyPolicy) -> Result<ImportWatch, u8> {
+    let mut store = Store::open(&data_folder()?).map_err(|error| refuse(&error))?;
+    store.set_copy_policy(policy);
     ImportWatch::begin(store).map_err(|error| refuse(&error))?.ok_or_else(|| {
         print("another process imports what appears, such as streamfmt serve (to import now: streamfmt sessions import)");
         USAGE
@@ -81,7 +85,7 @@ fn report_cleanup(paths: &[PathBuf]) {
             let days = count_of(days, "day", "days");
             let settings = shown(&settings);
             print(&format!(
-                "{} deletes its sessions after {days} ({key} in {settings}); only their entries here remain",
+                "{} deletes its sessions after {days} ({key} in {settings}); only their entries here remain (to keep copies: streamfmt sessions import --keep)",
                 folder.agent
             ));
         }
@@ -104,7 +108,8 @@ fn shown(path: &Path) -> String {
     folders().shown(path)
 }
 
-fn import(store: &mut Store, paths: &[PathBuf]) -> Result<u8, u8> {
+/// `keeps`: whether the files of all sessions are copied.
+fn import(store: &mut Store, paths: &[PathBuf], keeps: bool) -> Result<u8, u8> {
     let counts = with_progress(store, |store, each| {
         store.import(paths, |step| {
             if let ImportStep::Reading(done, all) = step {
@@ -112,14 +117,27 @@ fn import(store: &mut Store, paths: &[PathBuf]) -> Result<u8, u8> {
             }
         })
     });
-    let ImportCounts { new, changed, unchanged, others, damaged } = counts?;
+    let ImportCounts { new, changed, unchanged, others, removed, copied, damaged } = counts?;
     let others = match others {
         0 => String::new(),
         1 => "; 1 file is no session of a known agent".to_owned(),
         _ => format!("; {others} files are no sessions of a known agent"),
     };
-    write_out(format!("{new} new, {changed} changed, {unchanged} unchanged{others}").as_bytes())?;
-    report_cleanup(paths);
+    let removed = match removed {
+        0 => String::new(),
+        1 => "; 1 session that was removed is left out".to_owned(),
+        _ => format!("; {removed} sessions that were removed are left out"),
+    };
+    let copied = match copied {
+        0 => String::new(),
+        1 => "; 1 file copied".to_owned(),
+        _ => format!("; {copied} files copied"),
+    };
+    let text = format!("{new} new, {changed} changed, {unchanged} unchanged{others}{removed}{copied}");
+    write_out(text.as_bytes())?;
+    if !keeps {
+        report_cleanup(paths);
+    }
     // As reading them does.
     if damaged > 0 { Err(USAGE) } else { Ok(OK) }
 }

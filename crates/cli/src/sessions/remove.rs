@@ -34,7 +34,7 @@ impl RmArgs {
                 runs.push(run);
             }
         }
-        self.consent.remove(store, &runs, self.force)
+        self.consent.remove(store, &runs, RemovedPart::ForGood { is_forced: self.force })
     }
 }
 
@@ -42,19 +42,52 @@ impl PruneArgs {
     pub(super) fn run(&self, store: &mut Store) -> Result<u8, u8> {
         if self.orphans {
             let orphans = store.orphans().map_err(|error| refuse(&error))?;
-            return self.consent.remove(store, &runs_of(orphans), false);
+            return self.consent.remove(store, &runs_of(orphans), RemovedPart::Run);
+        }
+        if self.copies {
+            return self.prune_copies(store);
         }
         let rows = store.mended(|store| store.list(&SessionFilter::default()));
         let mut runs = runs_of(rows.map_err(|error| refuse(&error))?);
         let recorded = store.mended(|store| store.recorded()).map_err(|error| refuse(&error))?;
-        runs.retain(|run| recorded.contains(&run.id));
-        let now = Timestamp::now();
-        let is_old =
-            |run: &SessionRun| self.older.is_none_or(|older| now.duration_since(run.started) > older);
+        // Copies are kept on purpose, and so is what they belong to.
+        let copied = store.copied_sessions().map_err(|error| refuse(&error))?;
+        runs.retain(|run| recorded.contains(&run.id) && copied.iter().all(|id| id.as_str() != run.id));
         let runs = runs.into_iter().skip(self.keep.unwrap_or(0));
-        let runs: Vec<SessionRun> = runs.filter(|run| is_old(run) && !run.status.is_live()).collect();
-        self.consent.remove(store, &runs, false)
+        let runs: Vec<SessionRun> = runs.filter(|run| self.is_old(run) && !run.status.is_live()).collect();
+        self.consent.remove(store, &runs, RemovedPart::Run)
     }
+
+    /// Removes the copies of sessions that started long ago.
+    fn prune_copies(&self, store: &mut Store) -> Result<u8, u8> {
+        let filter = SessionFilter { with_empty: true, ..SessionFilter::default() };
+        let mut runs = runs_of(store.mended(|store| store.list(&filter)).map_err(|error| refuse(&error))?);
+        let copied = store.copied_sessions().map_err(|error| refuse(&error))?;
+        runs.retain(|run| self.is_old(run) && copied.iter().any(|id| id.as_str() == run.id));
+        let mut gone = 0;
+        for id in copied.iter().filter(|id| runs.iter().any(|run| run.id == id.as_str())) {
+            gone += usize::from(!store.has_source(id).map_err(|error| refuse(&error))?);
+        }
+        if !runs.is_empty() {
+            print(&format!("{gone} of {} sessions have no other source any more", runs.len()));
+        }
+        self.consent.remove(store, &runs, RemovedPart::Copies)
+    }
+
+    fn is_old(&self, run: &SessionRun) -> bool {
+        self.older.is_none_or(|older| Timestamp::now().duration_since(run.started) > older)
+    }
+}
+
+/// What is removed of a session.
+#[derive(Clone, Copy)]
+enum RemovedPart {
+    /// A run, with its log.
+    Run,
+    /// Everything, and later imports leave it out.
+    ForGood { is_forced: bool },
+    /// Its copies, and what was read from histories.
+    Copies,
 }
 
 fn runs_of(sessions: Vec<SessionRecord>) -> Vec<SessionRun> {
@@ -62,14 +95,18 @@ fn runs_of(sessions: Vec<SessionRecord>) -> Vec<SessionRun> {
 }
 
 impl Consent {
-    fn remove(&self, store: &mut Store, runs: &[SessionRun], is_forced: bool) -> Result<u8, u8> {
+    fn remove(&self, store: &mut Store, runs: &[SessionRun], part: RemovedPart) -> Result<u8, u8> {
         if runs.is_empty() {
             return write_out(b"nothing to remove");
         }
         if self.dry_run {
             let mut lines = Vec::new();
             for run in runs {
-                let found = store.mended(|store| store.removable(&run.id)).map_err(|error| refuse(&error))?;
+                let found = store.mended(|store| match part {
+                    RemovedPart::Copies => store.removable_copies(&run.id),
+                    RemovedPart::Run | RemovedPart::ForGood { .. } => store.removable(&run.id),
+                });
+                let found = found.map_err(|error| refuse(&error))?;
                 lines.push(described(run));
                 lines.extend(found.removed.iter().map(|path| format!("  {}", usable(path))));
                 lines.extend(found.kept.iter().map(|path| format!("  {} (stays)", usable(path))));
@@ -88,7 +125,11 @@ impl Consent {
             }
         }
         let ids: Vec<String> = runs.iter().map(|run| run.id.clone()).collect();
-        let removal = with_progress(store, |store, each| store.remove(&ids, is_forced, each))?;
+        let removal = with_progress(store, |store, each| match part {
+            RemovedPart::Run => store.remove(&ids, false, each),
+            RemovedPart::ForGood { is_forced } => store.remove_for_good(&ids, is_forced, each),
+            RemovedPart::Copies => store.remove_copies(&ids, each),
+        })?;
         let mut lines = Vec::new();
         for session in &removal.sessions {
             lines.push(format!("removed {}", session.id));

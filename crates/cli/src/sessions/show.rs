@@ -33,7 +33,7 @@ impl ShowArgs {
 
 /// The input of a session: its own bytes of the log.
 pub(super) fn input(store: &mut Store, id: &str, args: &Args) -> Result<InputSource, u8> {
-    let sources = store.mended(|store| store.sources(id)).map_err(|error| refuse(&error))?;
+    let sources = store.mended(|store| store.readable_sources(id)).map_err(|error| refuse(&error))?;
     let Some(source) = sources.iter().find(|source| history_exists(&source.path)) else {
         let path = sources.first().map(|source| format!(": {}", usable(&source.path)));
         print(&format!(
@@ -47,10 +47,10 @@ pub(super) fn input(store: &mut Store, id: &str, args: &Args) -> Result<InputSou
         USAGE
     })?;
     let path = source.path.clone();
+    // A session in a database may have changed anywhere since it was imported.
     Ok(if path.is_file() {
         InputSource::Part { path, start: source.start, size: source.size }
     } else {
-        // A session in a database may have changed anywhere since it was imported.
         InputSource::File(path)
     })
 }

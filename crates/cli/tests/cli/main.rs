@@ -81,6 +81,7 @@ mod sessions_database;
 mod sessions_found;
 #[cfg(unix)]
 mod sessions_import;
+mod sessions_kept;
 #[cfg(unix)]
 mod sessions_moved;
 #[cfg(unix)]

@@ -179,7 +179,8 @@ fn histories_are_imported_once_and_outlive_their_files() {
     assert!(run(&folder, "sessions rm last --yes").stdout.contains("h/one.jsonl stays"));
     run(&folder, "sessions rm last --yes");
     assert_eq!((rows(&folder, "").len(), folder.path("h/one.jsonl").exists()), (0, true));
-    run(&folder, "sessions import h");
+    assert!(run(&folder, "sessions import h").stdout.contains("that was removed is left out"));
+    run(&folder, "sessions import h/one.jsonl");
     fs::remove_file(folder.path("h/one.jsonl")).unwrap();
     run(&folder, "sessions reindex");
     assert_eq!(rows(&folder, "")[0]["source_gone"], true);

@@ -132,7 +132,7 @@ mod tests {
     use super::*;
     use crate::settings::document::{self, SettingsFile, SettingsLayer};
     use crate::settings::keys::{
-        FILE_KEYS, FILTER_KEYS, KEYS, OWN_TABLES, SERVE_KEYS, SWITCH_KEYS, TOOL_KEYS,
+        FILE_KEYS, FILTER_KEYS, KEYS, OWN_TABLES, SERVE_KEYS, STORE_KEYS, SWITCH_KEYS, TOOL_KEYS,
     };
 
     #[track_caller]
@@ -290,6 +290,7 @@ mod tests {
             .chain(FILTER_KEYS.iter().map(|key| within("filter", key.name)))
             .chain(SWITCH_KEYS.iter().map(|key| within("switch", key.name)))
             .chain(SERVE_KEYS.iter().map(|key| within("serve", key.name)))
+            .chain(STORE_KEYS.iter().map(|key| within("store", key.name)))
             // The user's own tables are so as a whole, whether there are keys in them yet or not.
             .chain(OWN_TABLES.iter().map(|table| within(table, "folder")));
         for key in tables {

@@ -449,6 +449,8 @@ pub struct Head {
     pub(crate) trusted_paths: Vec<Named>,
     /// The keys of the `[serve]` table.
     pub(crate) serve: Vec<TableEntry>,
+    /// The keys of the `[store]` table.
+    pub(crate) store: Vec<TableEntry>,
     /// The keys of a project's file that are in one of the [`OWN_TABLES`].
     pub(crate) misplaced: Vec<Named>,
 }
@@ -504,6 +506,29 @@ pub static SERVE_KEYS: &[Key<ServeSettings>] = &[
         name: "show-secrets",
         about: "whether to show secrets and raw logs beyond this machine",
         form: ValueForm::Flag(|serve, on| serve.show_secrets = Some(on)),
+    },
+];
+
+/// What is kept of imported sessions.
+#[derive(Clone, Debug, Default)]
+pub struct StoreSettings {
+    /// Whether `streamfmt sessions import` copies the files of sessions.
+    pub keep: Option<bool>,
+    /// The most bytes that these copies may take, if that is set; the inner `None` is no limit.
+    pub keep_most: Option<Option<usize>>,
+}
+
+/// The keys of the table `[store]`.
+pub static STORE_KEYS: &[Key<StoreSettings>] = &[
+    Key {
+        name: "keep",
+        about: "whether `streamfmt sessions import` keeps copies of the files of sessions",
+        form: ValueForm::Flag(|store, on| store.keep = Some(on)),
+    },
+    Key {
+        name: "keep-most",
+        about: "how much these copies may take on the disk; at the limit, nothing more is copied",
+        form: ValueForm::Size(|store, most| store.keep_most = Some(most)),
     },
 ];
 
@@ -597,6 +622,7 @@ mod tests {
         documented(SWITCH_KEYS);
         documented(FILE_KEYS);
         documented(SERVE_KEYS);
+        documented(STORE_KEYS);
         assert!(is_group(&KEYS, "limits") && !is_group(&KEYS, "limits.keep") && !is_group(&KEYS, "lim"));
     }
 }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use streamfmt_core::profile::LimitRow;
 
 use crate::settings::keys::{
-    FILE_KEYS, FILTER_KEYS, KEYS, Key, SERVE_KEYS, SWITCH_KEYS, TOOL_KEYS, ValueForm,
+    FILE_KEYS, FILTER_KEYS, KEYS, Key, SERVE_KEYS, STORE_KEYS, SWITCH_KEYS, TOOL_KEYS, ValueForm,
 };
 use crate::tools::rule::ToolField;
 use crate::writers::WRITERS;
@@ -40,6 +40,9 @@ pub fn schema() -> String {
     let mut serve = table(SERVE_KEYS);
     serve["description"] = "How `streamfmt serve` serves sessions (your own settings only)".into();
     file["properties"]["serve"] = serve;
+    let mut store = table(STORE_KEYS);
+    store["description"] = "What is kept of imported sessions (your own settings only)".into();
+    file["properties"]["store"] = store;
     let profiles = json!({ "type": "object", "additionalProperties": { "$ref": "#/definitions/profile" } });
     let name = file["properties"]["profile"].take();
     file["properties"]["profile"] = json!({
@@ -121,7 +124,7 @@ fn form<T>(form: &ValueForm<T>) -> Value {
         ValueForm::Number(least, most, _) => json!({ "type": "integer", "minimum": least, "maximum": most }),
         ValueForm::Size(_) | ValueForm::Limit(LimitRow { is_bytes: true, .. }, _) => json!({ "anyOf": [
             { "type": "integer", "minimum": 0 },
-            { "type": "string", "pattern": "^([0-9]+ *(B|kB|KB|KiB|K|MB|MiB|M|GiB|G)?|none)$" },
+            { "type": "string", "pattern": "^([0-9]+ *(B|kB|KB|KiB|K|MB|MiB|M|GB|GiB|G)?|none)$" },
         ] }),
         ValueForm::Lines(_) | ValueForm::Limit(..) => {
             json!({ "anyOf": [{ "type": "integer", "minimum": 0 }, { "const": "none" }] })

@@ -36,7 +36,7 @@ use super::profiles::LoadedProfile;
 use super::sessions::{KnownSessions, title_of};
 use super::view::{SessionView, ViewState};
 use crate::store::{
-    FiguresCollector, SessionRecord, SourceKind, Store, StoreError, history_exists, open_history,
+    FiguresCollector, SessionRecord, SourceKind, Store, StoreError, facts_of, history_exists, open_history,
     subagents_of,
 };
 
@@ -225,7 +225,7 @@ impl<'a> SessionReader<'a> {
         let redactor = Redactor::new(&setup.profile.redaction);
         if row.source.kind == SourceKind::History {
             setup.subagents = Some(subagents_of(row.source.path.clone(), Vec::new()));
-            setup.facts = Some(streamfmt::histories::session_facts(row.source.path.clone()));
+            setup.facts = Some(facts_of(row.source.path.clone()));
             let data = sessions.data().to_owned();
             let known = move |session: &str| Store::histories_of(&data, session);
             setup.origins = Some(streamfmt::origins(row.source.path.clone(), Vec::new(), Box::new(known)));

@@ -21,6 +21,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use streamfmt::core::redact::{Redaction, Redactor};
+use streamfmt::unpack::{UnpackedReader, without_compression};
 use streamfmt::writer::html::HtmlFragments;
 use tokio::sync::{mpsc, watch};
 use tower_http::compression::CompressionLayer;
@@ -37,7 +38,7 @@ use super::list::{ListQuery, list};
 use super::page::{PageChoice, page};
 use super::profiles::{KnownProfiles, LoadedProfile, OLDER, USUAL};
 use super::view::{ViewState, node_hash};
-use crate::store::{SessionRecord, SourceRow, open_history};
+use crate::store::{SessionRecord, SourceKind, SourceRow, open_history};
 
 /// How long a page waits for its log to be read. After that it shows the progress and reloads.
 const PAGE_READ: Duration = Duration::from_millis(800);
@@ -508,10 +509,23 @@ async fn log(
 
 /// Opens the log of a session at the start of the session. Returns it with its current length.
 fn open_log(source: &SourceRow) -> io::Result<(File, u64)> {
+    let is_packed = source.kind == SourceKind::Run && without_compression(&source.path) != source.path;
+    if source.is_copy || is_packed {
+        return unpack(source);
+    }
     let mut file = open_history(&source.path)?;
     let whole = file.metadata()?.len();
     file.seek(SeekFrom::Start(source.start))?;
     Ok((file, source.size.unwrap_or(u64::MAX).min(whole.saturating_sub(source.start))))
+}
+
+/// Decompresses a copy, or a log that was packed, to an unnamed file.
+fn unpack(source: &SourceRow) -> io::Result<(File, u64)> {
+    let mut copy = UnpackedReader::new(File::open(&source.path)?.take(source.size.unwrap_or(u64::MAX)));
+    let mut file = tempfile::tempfile()?;
+    let length = io::copy(&mut copy, &mut file)?;
+    file.rewind()?;
+    Ok((file, length))
 }
 
 /// Answers a tab that was open while the server restarted: first proves that this is the server that it knows, then takes its proof, and

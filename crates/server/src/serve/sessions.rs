@@ -19,7 +19,7 @@ use crate::run_id::RunId;
 use crate::session_paths::SessionPaths;
 use crate::side_file::RunSideFile;
 use crate::store::{
-    AgentFolder, AgentSessions, DATABASE, FoundSession, ImportReport, ImportWatch, SessionFilter,
+    AgentFolder, AgentSessions, CopyPolicy, DATABASE, FoundSession, ImportReport, ImportWatch, SessionFilter,
     SessionRecord, SessionRun, SessionStatus, SourceKind, SourceRow, Store, StoreError, StoreNotice,
     history_exists, latest_start, status_now,
 };
@@ -123,7 +123,7 @@ impl KnownSessions {
         }
         let source = sources.swap_remove(best);
         // A history may have grown since it was imported.
-        let size = source.size.filter(|_| source.kind == SourceKind::Run);
+        let size = source.size.filter(|_| source.kind == SourceKind::Run || source.is_copy);
         Some(SessionRecord { source: SourceRow { size, ..source }, ..found })
     }
 
@@ -184,7 +184,7 @@ impl KnownSessions {
 
     /// The files that a session was read from.
     pub(super) fn sources(&self, id: &str) -> Vec<SourceRow> {
-        let sources = self.open().and_then(|mut store| store.mended(|store| store.sources(id)));
+        let sources = self.open().and_then(|mut store| store.mended(|store| store.readable_sources(id)));
         sources.unwrap_or_default()
     }
 
@@ -269,7 +269,7 @@ impl KnownSessions {
     }
 
     /// Starts a thread that imports what appears in the folders that were imported before, as long as no other process does.
-    pub(super) fn watch_imports(self: &Arc<Self>, stop: Arc<AtomicBool>) {
+    pub(super) fn watch_imports(self: &Arc<Self>, copies: CopyPolicy, stop: Arc<AtomicBool>) {
         let own = Arc::clone(self);
         let work = move || {
             let mut wait = UntilStopped(&stop);
@@ -283,8 +283,11 @@ impl KnownSessions {
                 // opening it would repair.
                 let has_rows = own.data().join(DATABASE).exists() && own.stored().problem.is_none();
                 if has_rows
-                    && let Ok(store) = own.open()
-                    && let Ok(Some(mut watch)) = ImportWatch::begin(store)
+                    && let Ok(mut store) = own.open()
+                    && let Ok(Some(mut watch)) = {
+                        store.set_copy_policy(copies);
+                        ImportWatch::begin(store)
+                    }
                 {
                     watch.run(&mut wait, &mut report);
                 }

@@ -14,6 +14,7 @@ use serde::Serialize;
 use streamfmt::core::budget::Budget;
 use streamfmt::core::event::Usage;
 use streamfmt::core::frame::MAX_LINE;
+use streamfmt::core::observer::Observer;
 use streamfmt::core::pipeline::{Origins, Output, Pipeline, SessionFacts, Setup, Subagents};
 use streamfmt::core::profile::Profile;
 use streamfmt::core::session::counted::CountedFrom;
@@ -127,7 +128,13 @@ impl ReadSession {
         let mut file = File::open(path)?;
         file.seek(SeekFrom::Start(start))?;
         let mut reader = FigureReader::of_part();
-        reader.read(file.take(size.unwrap_or(u64::MAX)))?;
+        let part = file.take(size.unwrap_or(u64::MAX));
+        if without_compression(path) == path {
+            reader.read(part)?;
+        } else {
+            // A log that was packed.
+            reader.read_archive(UnpackedReader::new(part))?;
+        }
         Ok(reader.finish())
     }
 
@@ -177,6 +184,30 @@ impl ReadSession {
     }
 }
 
+/// The setup of a pipeline without an output.
+pub(super) fn observed(observer: Box<dyn Observer>) -> Setup {
+    Setup {
+        dialects: DIALECTS,
+        presentation: PRESENTATION,
+        dialect: None,
+        dialect_plugins: Vec::new(),
+        max_line: MAX_LINE,
+        budget: Budget::default(),
+        profile: Profile::default(),
+        output: Output::Nothing,
+        is_whole: false,
+        shows_open: false,
+        subagents: None,
+        origins: None,
+        facts: None,
+        settle: None,
+        holds_head: false,
+        lists_finds: false,
+        also: Vec::new(),
+        observers: vec![observer],
+    }
+}
+
 /// A pipeline that only collects figures.
 struct FigureReader {
     pipeline: Pipeline,
@@ -196,27 +227,8 @@ impl FigureReader {
         elsewhere: CountedElsewhere,
     ) -> Self {
         let collector = FiguresCollector::of_file(elsewhere);
-        let pipeline = Pipeline::new(Setup {
-            dialects: DIALECTS,
-            presentation: PRESENTATION,
-            dialect: None,
-            dialect_plugins: Vec::new(),
-            max_line: MAX_LINE,
-            budget: Budget::default(),
-            profile: Profile::default(),
-            output: Output::Nothing,
-            is_whole: false,
-            shows_open: false,
-            subagents,
-            origins,
-            facts,
-            settle: None,
-            holds_head: false,
-            lists_finds: false,
-            also: Vec::new(),
-            observers: vec![Box::new(collector.clone())],
-        });
-        Self { pipeline, collector }
+        let setup = Setup { subagents, origins, facts, ..observed(Box::new(collector.clone())) };
+        Self { pipeline: Pipeline::new(setup), collector }
     }
 
     fn read(&mut self, mut input: impl Read) -> io::Result<()> {

@@ -10,9 +10,10 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use streamfmt::core::item::FactRef;
-use streamfmt::core::pipeline::{Pieces, Subagents};
-use streamfmt::histories::facts_file;
+use streamfmt::core::pipeline::{Pieces, SessionFacts, Subagents};
+use streamfmt::histories::{facts_file, session_facts};
 
+use super::copies::HistoryCopy;
 use super::runs;
 use super::sql::{DatabaseSession, read_only};
 
@@ -51,6 +52,9 @@ pub(super) fn is_gone(path: &Path) -> bool {
 /// Finds the sub-agents of a history for its pipeline: their files beside it, or their sessions in its database. `given`: files that are
 /// shown separately.
 pub fn subagents_of(path: PathBuf, given: Vec<PathBuf>) -> Subagents {
+    if let Some(copy) = HistoryCopy::at(&path) {
+        return copy.subagents();
+    }
     let Some(session) = DatabaseSession::at(&path) else { return streamfmt::subagents(path, given) };
     let mut left: Option<BTreeSet<String>> = None;
     Box::new(move |item| {
@@ -62,8 +66,28 @@ pub fn subagents_of(path: PathBuf, given: Vec<PathBuf>) -> Subagents {
     })
 }
 
+/// Reads the facts that an agent keeps beside a history, for its pipeline.
+pub fn facts_of(path: PathBuf) -> SessionFacts {
+    match HistoryCopy::at(&path) {
+        Some(copy) => copy.facts(),
+        None => session_facts(path),
+    }
+}
+
+/// Whether a history is a session in a database.
+pub(super) fn is_in_database(path: &Path) -> bool {
+    DatabaseSession::at(path).is_some()
+}
+
+/// The sub-agents of a session in a database.
+pub(super) fn below(path: &Path) -> io::Result<Vec<PathBuf>> {
+    let Some(session) = DatabaseSession::at(path) else { return Ok(Vec::new()) };
+    let below = session.below(&read_only(session.database())?).map_err(io::Error::other)?;
+    Ok(below.into_iter().map(|id| session.database().join(id)).collect())
+}
+
 /// The bytes of a file, in pieces. A read error ends them.
-fn pieces(mut file: File) -> Pieces {
+pub(super) fn pieces(mut file: impl Read + Send + 'static) -> Pieces {
     Box::new(iter::from_fn(move || {
         let mut piece = vec![0; PIECE];
         let length = file.read(&mut piece).ok().filter(|length| *length > 0)?;

@@ -20,6 +20,7 @@ use streamfmt::unpack::{damage_of, without_compression};
 use super::figures::{CountedElsewhere, Ledger, ReadSession, SessionFigures};
 use super::history::{HistoryStamp, OpenHistory, open_history, real_path};
 use super::in_order::read_in_order;
+use super::left_out::session_mark;
 use super::record::{SessionRecord, SessionRun, SourceKind, SourceRow};
 use super::recorded_elsewhere::{ImportedRun, side_file_id, side_file_of};
 use super::relatives::Seniority;
@@ -43,6 +44,10 @@ pub struct ImportCounts {
     pub unchanged: usize,
     /// Files that are no session of a known agent.
     pub others: usize,
+    /// Sessions that were removed, and are left out since none of their files was named.
+    pub removed: usize,
+    /// Files that were copied, or whose copy was added to.
+    pub copied: usize,
     /// Damaged archives, which weren't read to their end. They are counted above, too, and reported.
     pub damaged: usize,
 }
@@ -54,6 +59,8 @@ pub enum ImportStep {
     Looking(usize),
     /// Reading them: the number of sessions done, and of all.
     Reading(usize, usize),
+    /// Copying their files: the number of files done, and of all.
+    Copying(usize, usize),
 }
 
 impl Store {
@@ -64,21 +71,25 @@ impl Store {
         paths: &[PathBuf],
         mut each: impl FnMut(ImportStep),
     ) -> Result<ImportCounts, StoreError> {
-        let (mut files, unread) = session_files(paths)?;
-        let folders: Vec<PathBuf> =
-            paths.iter().filter_map(|path| real_path(path).ok()).filter(|path| path.is_dir()).collect();
+        let FoundFiles { mut files, folders, named, unread } = session_files(paths)?;
+        let mut left_out = self.left_out()?;
         let own = self.paths.folder.canonicalize().ok();
         files.retain(|file| own.as_ref().is_none_or(|own| !file.starts_with(own)));
         let mut counts = self.import_runs(&mut files)?;
         let mut changed = Vec::new();
-        for file in files {
-            let Ok(stamp) = HistoryStamp::of(&file) else { continue };
-            let known = self.database.sources_at(&file)?;
+        for file in &files {
+            let Ok(stamp) = HistoryStamp::of(file) else { continue };
+            let known = self.database.sources_at(file)?;
             let has_log = known.iter().any(|(_, source)| source.kind == SourceKind::Run);
             if has_log || known.iter().any(|(_, source)| is_unchanged(source, stamp)) {
                 counts.unchanged += 1;
             } else {
-                changed.push(ChangedFile { path: file, stamp, known });
+                changed.push(ChangedFile {
+                    path: file.clone(),
+                    is_named: named.contains(file),
+                    stamp,
+                    known,
+                });
             }
         }
         let (mut looked, mut waiting) = (0, Vec::new());
@@ -86,12 +97,13 @@ impl Store {
             each(ImportStep::Looking(looked));
             looked += 1;
             let Some(examined) = examined else { return Ok(()) };
-            if self.add_examined(file, examined, &mut counts)? {
+            if self.add_examined(file, examined, &mut left_out, &mut counts)? {
                 waiting.push(file.path.clone());
             }
             Ok::<(), StoreError>(())
         })?;
         self.read_histories(waiting, |done, all| each(ImportStep::Reading(done, all)))?;
+        counts.copied = self.copy_histories(&files, |done, all| each(ImportStep::Copying(done, all)))?;
         self.mark_gone()?;
         if counts.new + counts.changed + counts.unchanged > 0 {
             folders.iter().try_for_each(|folder| self.database.add_folder(folder))?;
@@ -106,6 +118,7 @@ impl Store {
         &mut self,
         file: &ChangedFile,
         examined: ExaminedFile,
+        left_out: &mut HashSet<String>,
         counts: &mut ImportCounts,
     ) -> Result<bool, StoreError> {
         let ExaminedFile { kind, beginning, ends, damage } = examined;
@@ -128,7 +141,17 @@ impl Store {
             // It held the session until now.
             None => open_history(&file.path).and_then(|open| ReadSession::read_ends(&file.path, open)),
         };
-        match self.add_history(&file.path, file.stamp, &ends.map_err(failed)?)? {
+        let ends = ends.map_err(failed)?;
+        let mark = session_mark(&ends.run, &file.path);
+        if left_out.contains(&mark) {
+            if !file.is_named {
+                counts.removed += 1;
+                return Ok(false);
+            }
+            self.take_in(&mark)?;
+            left_out.remove(&mark);
+        }
+        match self.add_history(&file.path, file.stamp, &ends)? {
             Added::New => counts.new += 1,
             Added::ToKnown => counts.changed += 1,
             Added::Nothing => {
@@ -356,6 +379,8 @@ impl Store {
 /// A file that may be a session, and that changed since it was read.
 struct ChangedFile {
     path: PathBuf,
+    /// Whether it was named itself, not a folder that it is in.
+    is_named: bool,
     stamp: HistoryStamp,
     /// The sessions of which it is a source.
     known: Vec<(String, SourceRow)>,
@@ -453,22 +478,35 @@ fn is_unchanged(source: &SourceRow, stamp: HistoryStamp) -> bool {
     is_long_as_before && source.mtime == Some(stamp.changed) && !source.gone
 }
 
-/// Finds the files that may be sessions: those that are named, and those in folders. Returns also why a database can't be read, or not all of
-/// it. Fails at a path that can't be read.
-pub(super) fn session_files(paths: &[PathBuf]) -> Result<(Vec<PathBuf>, Option<StoreError>), StoreError> {
-    let mut files = Vec::new();
+/// The files that may be sessions.
+pub(super) struct FoundFiles {
+    /// All of them, in order.
+    pub(super) files: Vec<PathBuf>,
+    /// The folders that were searched.
+    folders: Vec<PathBuf>,
+    /// The files that were named themselves.
+    named: HashSet<PathBuf>,
+    /// Why a database can't be read, or not all of it.
+    pub(super) unread: Option<StoreError>,
+}
+
+/// Finds the files that may be sessions: those that are named, and those in folders. Fails at a path that can't be read.
+pub(super) fn session_files(paths: &[PathBuf]) -> Result<FoundFiles, StoreError> {
+    let (mut files, mut folders, mut named) = (Vec::new(), Vec::new(), HashSet::new());
     for path in paths {
         let real = real_path(path).map_err(|error| StoreError::File(path.clone(), error))?;
         if real.is_dir() {
             find(&real, DEEPEST, &mut files);
+            folders.push(real);
         } else {
+            named.insert(real.clone());
             files.push(real);
         }
     }
     let unread = add_databases(&mut files);
     files.sort();
     files.dedup();
-    Ok((files, unread))
+    Ok(FoundFiles { files, folders, named, unread })
 }
 
 /// Replaces databases among the files by the sessions in them. Returns why the first one can't be read, or not all of it.

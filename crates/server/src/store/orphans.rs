@@ -13,7 +13,8 @@ use crate::run_lock::is_locked;
 use crate::side_file::SessionStatus;
 
 /// The endings of the files of a run, except its side file.
-const ENDINGS: [&str; 5] = [".ndjson", ".stderr", ".lock", ".json.tmp", ".json.end"];
+const ENDINGS: [&str; 7] =
+    [".ndjson", ".ndjson.zst", ".ndjson.zst.tmp", ".stderr", ".lock", ".json.tmp", ".json.end"];
 /// How long a run may take from its first file to its first lock.
 const STARTS: Duration = Duration::from_secs(10);
 /// How long a run may be silent on a file system without locks.
@@ -53,7 +54,8 @@ impl Store {
             files.iter().map(|(about, _)| about.modified().ok().and_then(|at| now.duration_since(at).ok()));
         let age = ages.map(Option::unwrap_or_default).min().unwrap_or_default();
         // Its log is locked before anything is written to it.
-        let is_log = |path: &Path| path.extension().is_some_and(|it| it == "ndjson" || it == "stderr");
+        let is_log =
+            |path: &Path| path.extension().is_some_and(|it| it == "ndjson" || it == "zst" || it == "stderr");
         let is_empty = files.iter().all(|(about, path)| about.len() == 0 || !is_log(path));
         if is_empty && age < STARTS {
             return false;

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::copies::copies_of;
+use super::history::history_exists;
 use super::record::{SessionDetails, SessionRecord, SessionRun, SourceKind, SourceRow};
 use super::sql::Database;
 use super::{DATABASE, Store, StoreError};
@@ -114,10 +116,13 @@ impl Store {
         }
     }
 
-    /// Returns the histories of an agent's session, by its own id, that the database of a data folder lists, the largest first. Nothing is
+    /// Returns the histories of an agent's session, by its own id, that the database of a data folder lists, the largest first, and then copies of those that are gone. Nothing is
     /// created, and if the database can't be read, there are none.
     pub fn histories_of(data: &Path, agent_session: &str) -> Vec<PathBuf> {
-        Database::histories_at(&data.join(DATABASE), agent_session).unwrap_or_default()
+        let found = Database::histories_at(&data.join(DATABASE), agent_session).unwrap_or_default();
+        let (there, gone): (Vec<_>, Vec<_>) = found.into_iter().partition(|(_, path)| history_exists(path));
+        let copies = copies_of(data, &gone);
+        there.into_iter().map(|(_, path)| path).chain(copies).collect()
     }
 
     /// Returns the files that a session is read from, with its own log first.

@@ -173,6 +173,9 @@ pub struct SourceRow {
     /// Whether it is gone.
     #[serde(rename = "source_gone", skip_serializing_if = "std::ops::Not::not")]
     pub gone: bool,
+    /// Whether it is a copy of one that is gone. Then its size is that of the copy.
+    #[serde(skip)]
+    pub is_copy: bool,
 }
 
 impl SourceRow {
@@ -187,6 +190,7 @@ impl SourceRow {
             gaps: side.gaps.clone(),
             mtime: None,
             gone: false,
+            is_copy: false,
         }
     }
 }

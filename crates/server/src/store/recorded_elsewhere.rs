@@ -7,6 +7,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 
+use streamfmt::unpack::{UnpackedReader, without_compression};
+
 use super::runs::is_gone;
 use super::{Store, StoreError, sql};
 use crate::run_id::RunId;
@@ -55,8 +57,9 @@ pub(super) fn side_file_id(path: &Path) -> Option<RunId> {
 
 /// Returns the side file that belongs to a file: itself, or the one beside a log.
 pub(super) fn side_file_of(path: &Path) -> Option<PathBuf> {
-    let side = path.with_extension("json");
-    let is_own = side == path || path.extension().is_some_and(|extension| extension == "ndjson");
+    let plain = without_compression(path);
+    let side = plain.with_extension("json");
+    let is_own = side == path || plain.extension().is_some_and(|extension| extension == "ndjson");
     let is_there = || fs::symlink_metadata(&side).is_ok_and(|about| about.is_file());
     (is_own && side_file_id(&side).is_some() && is_there()).then_some(side)
 }
@@ -149,7 +152,10 @@ impl ForeignRun {
         else {
             return Ok(None);
         };
-        let log = open_regular(&side_file.with_extension("ndjson"))?;
+        let log = match open_regular(&side_file.with_extension("ndjson"))? {
+            Some(log) => Some(log),
+            None => open_regular(&side_file.with_extension("ndjson.zst"))?.map(unpacked).transpose()?,
+        };
         let errors = open_regular(&side_file.with_extension("stderr"))?;
         Ok(Some(Self { side: portable(side), text, log, errors }))
     }
@@ -191,6 +197,13 @@ fn portable(side: RunSideFile) -> RunSideFile {
         errors: None,
         ..side
     }
+}
+
+/// Decompresses a log that was packed to an unnamed file.
+fn unpacked(packed: File) -> io::Result<File> {
+    let mut file = tempfile::tempfile()?;
+    io::copy(&mut UnpackedReader::new(packed), &mut file)?;
+    Ok(file)
 }
 
 /// Opens a file, if it is there and neither a link nor anything else that isn't a file.

@@ -58,10 +58,13 @@ impl Store {
             found.removed.extend(errors.filter(|path| !is_gone(path)));
         }
         if let Ok(id) = id.parse::<RunId>() {
+            found.removed.extend(self.copies_folder(&id));
             let [end, draft] = self.paths.drafts(&id);
             let lock = self.paths.lock(&id);
             let side = self.paths.side_file(&id);
-            for path in [self.paths.log(&id), self.paths.errors(&id), end, draft, lock, side] {
+            let [packed, packed_draft] = self.paths.packed(&id);
+            let log = self.paths.log(&id);
+            for path in [log, packed, packed_draft, self.paths.errors(&id), end, draft, lock, side] {
                 if !is_gone(&path) && !found.removed.contains(&path) {
                     found.removed.push(path);
                 }
@@ -116,8 +119,13 @@ impl Store {
                 Ok(files) => files,
                 Err(error) => return (removed, Err(error)),
             };
+            let copies = id.parse().ok().and_then(|id| self.copies_folder(&id));
             for path in &files.removed {
-                match fs::remove_file(path) {
+                match if Some(path) == copies.as_ref() {
+                    self.remove_folder(path)
+                } else {
+                    fs::remove_file(path)
+                } {
                     Err(error) if error.kind() != io::ErrorKind::NotFound => {
                         return (removed, Err(StoreError::File(path.clone(), error)));
                     }
@@ -127,6 +135,56 @@ impl Store {
             removed.push(files);
         }
         (removed, Ok(()))
+    }
+
+    /// Removes a folder of copies, which another process may be adding to.
+    fn remove_folder(&self, folder: &Path) -> io::Result<()> {
+        let _lock = sql::lock(self.database.path()).ok();
+        fs::remove_dir_all(folder)
+    }
+
+    /// Removes sessions for good: later imports leave them out, too, unless their files are named. See [`Self::remove`].
+    pub fn remove_for_good(
+        &mut self,
+        ids: &[String],
+        is_forced: bool,
+        each: impl FnMut(usize, usize),
+    ) -> Result<Removal, StoreError> {
+        self.leave_out(ids)?;
+        self.remove(ids, is_forced, each)
+    }
+
+    /// Returns the files that [`Self::remove_copies`] would remove with a session, and those that it would keep.
+    pub fn removable_copies(&self, id: &str) -> Result<RemovedSession, StoreError> {
+        if !self.recorded()?.contains(id) {
+            return self.removable(id);
+        }
+        let folder = id.parse().ok().and_then(|id| self.copies_folder(&id));
+        Ok(RemovedSession { id: id.to_owned(), removed: folder.into_iter().collect(), kept: Vec::new() })
+    }
+
+    /// Removes the copies of sessions, and the sessions as well, unless they are recorded runs.
+    pub fn remove_copies(
+        &mut self,
+        ids: &[String],
+        each: impl FnMut(usize, usize),
+    ) -> Result<Removal, StoreError> {
+        let recorded = self.recorded()?;
+        let (runs, histories): (Vec<String>, Vec<String>) =
+            ids.iter().cloned().partition(|id| recorded.contains(id));
+        let mut removal = self.remove(&histories, false, each)?;
+        for id in runs {
+            let folder = id.parse().ok().and_then(|id| self.copies_folder(&id));
+            if let Some(folder) = &folder {
+                self.remove_folder(folder).map_err(|error| StoreError::File(folder.clone(), error))?;
+            }
+            removal.sessions.push(RemovedSession {
+                id,
+                removed: folder.into_iter().collect(),
+                kept: Vec::new(),
+            });
+        }
+        Ok(removal)
     }
 
     fn remove_rows(&self, sessions: &[RemovedSession]) -> Result<(), StoreError> {

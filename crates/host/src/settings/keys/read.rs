@@ -344,6 +344,7 @@ fn parse_size(text: &str) -> Option<usize> {
         "KiB" | "K" => 1 << 10,
         "MB" => 1_000_000,
         "MiB" | "M" => 1 << 20,
+        "GB" => 1_000_000_000,
         "GiB" | "G" => 1 << 30,
         _ => return None,
     };
@@ -356,9 +357,14 @@ mod tests {
 
     #[test]
     fn sizes_have_units() {
-        for (text, size) in
-            [("8192", Some(8192)), ("8KiB", Some(8192)), ("2 MB", Some(2_000_000)), ("x", None), ("8X", None)]
-        {
+        for (text, size) in [
+            ("8192", Some(8192)),
+            ("8KiB", Some(8192)),
+            ("2 MB", Some(2_000_000)),
+            ("2 GB", Some(2_000_000_000)),
+            ("x", None),
+            ("8X", None),
+        ] {
             assert_eq!(parse_size(text), size, "{text}");
         }
         assert_eq!(parse_size("99999999999999999999GiB"), None);

@@ -12,7 +12,7 @@ use crate::log::RawLog;
 use crate::run_lock::RunLock;
 use crate::serve::*;
 use crate::side_draft::{self, ReservedDraft};
-use crate::store::Store;
+use crate::store::{CopyPolicy, Store};
 use crate::sync::SyncPolicy;
 
 const ID: &str = "20261123-224103-k3x9qa";
@@ -121,6 +121,7 @@ fn write_server(root: &Path, data: &Path) -> Server {
     let server = Server::start(ServeOptions {
         folders: Folders::default(),
         sessions: SessionPaths { folder: data.join("sessions") },
+        copies: CopyPolicy::default(),
         agents: Vec::new(),
         state: root.join("new/state"),
         port: None,

@@ -376,6 +376,7 @@ fn a_run_has_one_log_which_may_be_moved_and_other_sources_stay() {
         gaps: Vec::new(),
         mtime: Some(7),
         gone: false,
+        is_copy: false,
     };
     let shown = "SELECT group_concat(concat_ws(' ', session, path, kind, start, size, errors, coalesce(gaps, '-'), mtime, gone), ', ' \
                  ORDER BY session, path) FROM sources";

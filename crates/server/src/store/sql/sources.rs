@@ -21,6 +21,7 @@ fn source(row: &Row<'_>) -> rusqlite::Result<SourceRow> {
         gaps: parsed(row, "gaps")?,
         mtime: row.get("mtime")?,
         gone: row.get("gone")?,
+        is_copy: false,
     })
 }
 
@@ -53,14 +54,18 @@ impl Database {
         self.all(sql, [], |row| Ok((row.get("session")?, row.get("path")?, is_run(row)?, row.get("gone")?)))
     }
 
-    /// Returns the histories of an agent's session, by its own id, in the database at a path, the largest first. Nothing is created.
-    pub(crate) fn histories_at(path_of: &Path, agent_session: &str) -> Result<Vec<PathBuf>, StoreError> {
+    /// Returns the histories of an agent's session, by its own id, in the database at a path, each with our id, the largest first and then those
+    /// that are gone. Nothing is created.
+    pub(crate) fn histories_at(
+        path_of: &Path,
+        agent_session: &str,
+    ) -> Result<Vec<(String, PathBuf)>, StoreError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path_of, flags);
         let database = Self::new(connection.map_err(|error| super::failure(path_of, &error))?, path_of);
-        let sql = "SELECT o.path FROM sources AS o JOIN sessions AS s ON o.session = s.id \
-                   WHERE s.agent_session = ?1 AND o.kind = 'history' AND NOT o.gone ORDER BY o.size DESC, o.path";
-        database.all(sql, [agent_session], path)
+        let sql = "SELECT o.session, o.path FROM sources AS o JOIN sessions AS s ON o.session = s.id \
+                   WHERE s.agent_session = ?1 AND o.kind = 'history' ORDER BY o.gone, o.size DESC, o.path";
+        database.all(sql, [agent_session], |row| Ok((row.get("session")?, path(row)?)))
     }
 
     /// Returns the histories that an older version has read.
@@ -119,6 +124,12 @@ impl Database {
             ],
         )?;
         Ok(())
+    }
+
+    /// Writes where the log of a run is now.
+    pub(crate) fn move_log(&self, id: &str, log: &Path) -> Result<(), StoreError> {
+        let sql = "UPDATE sources SET path = ?2 WHERE session = ?1 AND kind = 'run'";
+        self.change(sql, params![id, path_text(log)]).map(drop)
     }
 
     /// Writes that the log of a run is gone.

@@ -7,7 +7,7 @@ use streamfmt::histories::beginning_of_session;
 use super::super::StoreError;
 use super::super::figures::{CountedElsewhere, ReadSession};
 use super::super::history::{HistoryStamp, OpenHistory, open_history};
-use super::super::import::{ImportedFile, session_files};
+use super::super::import::{FoundFiles, ImportedFile, session_files};
 use super::super::in_order::read_in_order;
 use super::{CountedFile, CountedSession};
 use crate::path_text::{path_text, text_path};
@@ -18,7 +18,7 @@ pub(super) fn sessions(
     paths: &[PathBuf],
     data: &Path,
 ) -> Result<(Vec<CountedSession>, Vec<StoreError>), StoreError> {
-    let (files, unread) = session_files(paths)?;
+    let FoundFiles { files, unread, .. } = session_files(paths)?;
     let mut failures: Vec<StoreError> = unread.into_iter().collect();
     let mut sessions = Vec::new();
     let take = |_: &PathBuf, session| {
