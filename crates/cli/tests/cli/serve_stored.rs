@@ -128,3 +128,25 @@ fn a_damaged_database_is_replaced_and_that_is_told_on_the_list() {
     assert!(list.contains("was damaged: it is now") && list.contains(id), "{list}");
     assert!(served.messages().contains("was damaged"), "{}", served.messages());
 }
+
+#[test]
+fn copies_and_packed_logs_are_shown_like_what_they_hold() {
+    let folder = agents(&[("claude", "cat session session")]);
+    run(&folder, "run -- ./claude -p Fix");
+    folder.write("h/one.jsonl", history("h-one", "Mend the cart"));
+    run(&folder, "sessions import --keep h");
+    std::thread::sleep(std::time::Duration::from_millis(1_100));
+    let logs = format!("{SESSION}{SESSION}");
+    assert!(run(&folder, "sessions compress --older 1s").stdout.starts_with("1 log: "));
+    fs::remove_dir_all(folder.path("h")).unwrap();
+    let served = Served::start(&folder, "");
+    for (query, text, raw) in
+        [("cart", "Reply of h-one.", history("h-one", "Mend the cart")), ("fix", "First reply.", logs)]
+    {
+        let [id] = &listed(&served, &format!("?q={query}"))[..] else { panic!("{query}") };
+        let shown = served.get(&format!("/sessions/{id}")).body;
+        assert!(shown.contains(text) && !shown.contains("its log is gone"), "{query}: {shown}");
+        let log = served.get(&format!("/sessions/{id}/log"));
+        assert_eq!((log.status, log.body), (200, raw), "{query}");
+    }
+}

@@ -389,3 +389,20 @@ fn a_session_of_a_database_has_the_items_of_its_export() {
         assert_eq!(stored, exported, "{}", path.display());
     }
 }
+
+#[test]
+fn a_session_that_was_copied_is_shown_when_its_database_is_gone() {
+    let (folder, agent) = two();
+    assert_eq!(import(&folder, "--keep home/agent"), "2 new, 0 changed, 0 unchanged; 3 files copied\n");
+    let row = rows(&folder, "").into_iter().find(|row| row["agent_session"] == "ses_1").unwrap();
+    let show = format!("sessions show {} --to items", row["id"].as_str().unwrap());
+    let before = run(&folder, &show).expect(0, "").stdout;
+    assert!(before.contains("There are forty."), "{before}");
+    agent.run("DELETE FROM session WHERE id LIKE 'ses_1%'; DELETE FROM message; DELETE FROM part");
+    assert_eq!(run(&folder, &show).expect(0, "").stdout, before);
+    drop(agent);
+    fs::remove_dir_all(folder.path("home/agent")).unwrap();
+    assert_eq!(run(&folder, &show).expect(0, "").stdout, before);
+    let verified = run(&folder, "sessions verify").expect(0, "").stdout;
+    assert_eq!(verified.lines().filter(|line| line.contains("is gone")).count(), 2, "{verified}");
+}

@@ -115,6 +115,9 @@ impl Store {
                 if source.kind == SourceKind::Run || !policy.is_on && !of_session.exists() {
                     continue;
                 }
+                if is_up_to_date(&of_session, history) {
+                    continue;
+                }
                 let session = self.database.session(id.as_str())?.and_then(|row| row.run.agent_session);
                 // Another process may copy the same files.
                 let _lock = sql::lock(self.database.path())?;
@@ -255,7 +258,7 @@ impl Copying {
         if known.is_none() {
             // A folder without one has lost it.
             create_private(folder)?;
-            manifest.write(folder)?;
+            manifest.write(folder, false)?;
         }
         for source in sources_of(&manifest, history, agent_session) {
             if self.room.is_full {
@@ -274,7 +277,7 @@ impl Copying {
         if known.as_ref() == Some(&manifest) {
             return Ok(());
         }
-        manifest.write(folder)?;
+        manifest.write(folder, true)?;
         remove_unnamed(folder, &manifest);
         Ok(())
     }
@@ -369,8 +372,8 @@ impl Copying {
             let _ = fs::remove_dir_all(folder.join(number.to_string()));
             return Err(error);
         }
+        // The name of its folder is flushed with that of the manifest.
         crate::sync::sync_name(&path);
-        crate::sync::sync_name(&folder.join(number.to_string()));
         file.generations.retain(|older| !is_held(folder, source, &generation, older).unwrap_or(false));
         file.generations.push(generation);
         self.copied += 1;
@@ -435,6 +438,18 @@ fn sources_of(manifest: &CopyManifest, history: &Path, agent_session: Option<&st
         sources.extend(meta.map(|meta| CopySource::of(&meta, CopiedPart::Meta, Some(history))));
     }
     sources
+}
+
+/// Whether all known files of a history are as they were when they were copied, or gone.
+fn is_up_to_date(folder: &Path, history: &Path) -> bool {
+    let Ok(Some(manifest)) = CopyManifest::read(folder) else { return false };
+    if manifest.file(history).is_none() {
+        return false;
+    }
+    sources_of(&manifest, history, None).iter().all(|source| {
+        let known = manifest.files.iter().find(|file| file.source == source.row.source);
+        source.stamp().map_or(true, |stamp| known.is_some_and(|known| (known.size, known.changed) == stamp))
+    })
 }
 
 /// Removes the folders of generations that a manifest doesn't name: those that were replaced, and those that a killed process began.

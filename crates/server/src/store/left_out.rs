@@ -47,6 +47,8 @@ impl Store {
             let Some(row) = self.database.session(id)? else { continue };
             let sources = self.sources(id)?;
             marks.extend(sources.iter().map(|source| session_mark(&row.run, &source.path)));
+            // Another session may have been written to its path.
+            marks.extend(row.run.agent_session.as_ref().map(|_| session_mark(&row.run, Path::new(""))));
         }
         self.change_left_out(|known| known.extend(marks))
     }

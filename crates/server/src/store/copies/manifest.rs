@@ -156,10 +156,10 @@ impl CopyManifest {
         if is_whole && generations.all(names_only) { Ok(Some(manifest)) } else { Err(damaged()) }
     }
 
-    /// Replaces the manifest in a folder, which is flushed to disk.
-    pub(super) fn write(&self, folder: &Path) -> io::Result<()> {
+    /// Replaces the manifest in a folder. `is_synced`: whether it is flushed to disk.
+    pub(super) fn write(&self, folder: &Path, is_synced: bool) -> io::Result<()> {
         let path = folder.join(MANIFEST);
-        side_draft::write(&self.text()?, &path, &path.with_extension("json.tmp"), true)
+        side_draft::write(&self.text()?, &path, &path.with_extension("json.tmp"), is_synced)
     }
 
     fn text(&self) -> io::Result<Vec<u8>> {
