@@ -71,6 +71,12 @@ fn a_price_holds_from_its_day() {
     let used = input(1_000_000);
     assert_eq!(cost("o3", "2025-06-09T23:59:59Z", &used), Some(10.0));
     assert_eq!(cost("o3-2025-04-16", "2025-06-10T00:00:00Z", &used), Some(2.0));
+    // Three prices of one model.
+    for (at, dollars) in
+        [("2026-08-16", 0.14), ("2026-08-17", 0.44), ("2026-09-09", 0.44), ("2026-09-10", 0.3)]
+    {
+        assert_eq!(cost("deepseek-v4-flash", &format!("{at}T12:00:00Z"), &used), Some(dollars), "{at}");
+    }
     let table = PriceTable::read("[[price]]\nmodel = \"a\"\nfrom = 2026-01-02\ninput = 1\noutput = 1\n", "p")
         .unwrap();
     assert_eq!(table.cost("a", "2026-01-01T23:00:00Z".parse().unwrap(), &used), None);
