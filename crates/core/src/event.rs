@@ -166,7 +166,7 @@ impl Facts {
 }
 
 /// What is known of the tokens of a message beside their number.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct UsageDetails {
     /// When they were reported.
     pub at: Option<Timestamp>,
@@ -183,6 +183,8 @@ pub struct UsageDetails {
     pub cache_write_hour: u64,
     /// Searches of the web, which are charged apart.
     pub searches: u64,
+    /// US dollars, if the line states its own cost.
+    pub cost_usd: Option<f64>,
 }
 
 impl UsageDetails {
@@ -195,6 +197,7 @@ impl UsageDetails {
         is_repeated: false,
         cache_write_hour: 0,
         searches: 0,
+        cost_usd: None,
     };
 }
 

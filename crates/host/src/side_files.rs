@@ -24,6 +24,9 @@ pub use growing::GrowingSideFiles;
 /// Most entries of a folder that are examined.
 const MOST_ENTRIES: usize = 65_536;
 
+/// How deep the folders of a session's own sub-agents are searched.
+const DEEPEST: usize = 4;
+
 /// Most files found for one history.
 const MOST_FILES: usize = 4_096;
 
@@ -105,6 +108,38 @@ pub fn side_files_of(history: &Path, session: &str) -> Vec<(SideFile, Option<Pat
         (SideFile { session: Some(session), ..file }, meta)
     };
     found.into_iter().map(with_meta).collect()
+}
+
+/// The files of all sub-agents of a session, also of those that no call can have started: those of workflows lie in folders further down.
+pub fn side_files_below(history: &Path, session: &str) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> =
+        side_files_of(history, session).into_iter().map(|(file, _)| file.path).collect();
+    let name = without_compression(history);
+    let stem = name.file_stem().unwrap_or_default();
+    let is_own =
+        |place: &&SideFolder| place.session.is_some() || place.folder.iter().any(|part| part == stem);
+    for place in places(history, Some(session)).iter().filter(|place| is_own(place)) {
+        files_below(&place.folder, place.layout, DEEPEST, &mut found);
+    }
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// Finds the files of sub-agents in a folder, and in those below it. Links aren't followed.
+fn files_below(folder: &Path, layout: &SideFiles, depth: usize, found: &mut Vec<PathBuf>) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.take(MOST_ENTRIES).flatten() {
+        let Ok(kind) = entry.file_type() else { continue };
+        if kind.is_dir() && depth > 0 {
+            files_below(&entry.path(), layout, depth - 1, found);
+        }
+        let name = without_compression(Path::new(&entry.file_name()));
+        let is_agent = name.to_str().and_then(layout.agent).is_some();
+        if kind.is_file() && is_agent && found.len() < MOST_FILES {
+            found.push(entry.path());
+        }
+    }
 }
 
 /// The item that identifies the file of a sub-agent: the call that may have started it, or that call's result.

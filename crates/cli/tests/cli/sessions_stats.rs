@@ -301,3 +301,30 @@ fn a_document_escapes_what_foreign_text_says() {
     let html = run(&folder, "sessions stats p --by model --to html").expect(0, "").stdout;
     assert!(html.contains("<td>&lt;b&gt;|*9*|&lt;/b&gt;</td>") && !html.contains("<b>"), "{html}");
 }
+
+#[test]
+fn agents_of_workflows_and_lines_without_an_id_count_and_the_cost_of_a_line_is_exact() {
+    let folder = agents(&[]);
+    let answer = |id: &str, tokens: u64| {
+        answer("s-1", "2026-10-25T00:20:00.000Z", id, SONNET, [tokens, 0, 0, 0], &text("Done."))
+    };
+    let without_id =
+        answer("m-1", 100).replace(r#""id":"m-1","#, "").replace(r#""requestId":"req-m-1","#, "");
+    let with_cost = answer("m-2", 10).replace(r#""type":"assistant""#, r#""type":"assistant","costUSD":0.5"#);
+    folder.write("p/s-1.jsonl", prompt("s-1", "2026-10-25T00:10:00.000Z", "Go.") + &without_id + &with_cost);
+    folder.write(
+        "p/s-1/subagents/workflows/wf_1/agent-b2.jsonl",
+        answer("m-3", 1).replace(r#""isSidechain":false"#, r#""isSidechain":true,"agentId":"b2""#),
+    );
+    // An agent of another session, beside the history.
+    let other = answer("m-4", 1_000).replace("s-1", "s-7");
+    folder.write(
+        "p/agent-c3.jsonl",
+        other.replace(r#""isSidechain":false"#, r#""isSidechain":true,"agentId":"c3""#),
+    );
+    let found = stats(&folder, "p");
+    assert_eq!(figures(&found).last().unwrap(), &row("total", [1, 1, 0, 0], [111, 0, 0, 0]));
+    let total = found.last().unwrap();
+    assert_eq!(total["cost_usd"].as_f64(), Some(0.5));
+    assert!((total["estimated_usd"].as_f64().unwrap() - 101.0 * 3.0 / 1e6).abs() < 1e-12, "{total}");
+}

@@ -500,7 +500,7 @@ fn details(
     model: Option<&str>,
     usage: Value<'_>,
 ) -> UsageDetails {
-    let [in_history, in_stream] = builder.input.value.get_all(["requestId", "request_id"]);
+    let [in_history, in_stream, cost] = builder.input.value.get_all(["requestId", "request_id", "costUSD"]);
     let request = in_history.or(in_stream).and_then(Value::decode).filter(|request| !request.is_empty());
     let [cached, tools] = usage.get_all(["cache_creation", "server_tool_use"]);
     let count = |of: Option<Value<'_>>, name| {
@@ -511,6 +511,8 @@ fn details(
         key: id.map(|id| hash(&(id.as_str(), request.as_deref()))),
         cache_write_hour: count(cached, "ephemeral_1h_input_tokens"),
         searches: count(tools, "web_search_requests"),
+        // Before 1.0.9, each line had its own.
+        cost_usd: cost.and_then(Value::float),
         ..builder.usage_details()
     }
 }

@@ -154,7 +154,9 @@ impl ReadSession {
         let mut reader = FigureReader::new(Some(subagents), Some(origins), Some(facts), elsewhere);
         let damage = reader.read_archive(UnpackedReader::new(file.take(size)))?;
         let mut read = Self { damage, ..reader.finish().named_by(path) };
-        read.ledger.add_side_files(path);
+        if let Some(session) = &read.run.agent_session {
+            read.ledger.add_side_files(path, session);
+        }
         Ok(read)
     }
 

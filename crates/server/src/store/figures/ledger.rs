@@ -13,7 +13,7 @@ use streamfmt::core::event::{Usage, UsageDetails};
 use streamfmt::core::hash::{Map, hash};
 use streamfmt::core::item::{FactRef, Id, Item, Kind};
 use streamfmt::core::session::Session;
-use streamfmt::side_files::side_files;
+use streamfmt::side_files::side_files_below;
 use streamfmt::unpack::UnpackedReader;
 
 use super::super::sql::DatabaseSession;
@@ -46,19 +46,19 @@ pub struct Ledger {
 
 impl Ledger {
     /// Adds the requests and calls of sub-agents that no call of a history names: their files lie beside it. The others were read with it.
-    pub(super) fn add_side_files(&mut self, history: &Path) {
+    pub(super) fn add_side_files(&mut self, history: &Path, session: &str) {
         if DatabaseSession::at(history).is_some() {
             return;
         }
-        let files = side_files(history, &[]);
+        let files = side_files_below(history, session);
         let mut known: HashSet<u64> = HashSet::new();
         if !files.is_empty() {
             known.extend(self.requests.iter().map(|request| request.key));
         }
         for file in files {
             let is_known = |ledger: &Self| ledger.requests.iter().any(|request| known.contains(&request.key));
-            if read_side_file(&file.path, FIRST).is_ok_and(|first| !is_known(&first))
-                && let Ok(all) = read_side_file(&file.path, u64::MAX)
+            if read_side_file(&file, FIRST).is_ok_and(|first| !is_known(&first))
+                && let Ok(all) = read_side_file(&file, u64::MAX)
             {
                 self.add(&all);
             }
@@ -112,6 +112,8 @@ pub(crate) struct RequestEntry {
     /// See [`UsageDetails`].
     pub(crate) cache_write_hour: u64,
     pub(crate) searches: u64,
+    /// US dollars that the line itself states.
+    pub(crate) cost: Option<f64>,
 }
 
 /// A [`Usage`] as it is stored.
@@ -222,6 +224,7 @@ impl LedgerCollector {
             usage: whole.into(),
             cache_write_hour: combine(entry.cache_write_hour, details.cache_write_hour),
             searches: combine(entry.searches, details.searches),
+            cost: details.cost_usd.filter(|cost| cost.is_finite() && *cost >= 0.0).or(entry.cost),
         };
     }
 

@@ -255,7 +255,7 @@ impl<'a> Attribution<'a> {
             usage: request.usage.into(),
             cache_write_hour: request.cache_write_hour,
             searches: request.searches,
-            cost: Cost::Unknown,
+            cost: request.cost.map_or(Cost::Unknown, Cost::Stated),
         };
         let shares = match owner {
             Some(owner) => self.weights.entry(owner).or_default(),
@@ -273,6 +273,9 @@ impl<'a> Attribution<'a> {
         known.at = known.at.max(share.at);
         known.cache_write_hour = known.cache_write_hour.max(share.cache_write_hour);
         known.searches = known.searches.max(share.searches);
+        if known.cost == Cost::Unknown {
+            known.cost = share.cost;
+        }
     }
 
     /// Adds the sums, and the costs that agents stated.
@@ -354,7 +357,7 @@ fn sums<'a>(place: usize, session: &'a CountedSession, mut weights: Vec<Share<'a
             usage: request.usage.into(),
             cache_write_hour: request.cache_write_hour,
             searches: request.searches,
-            cost: Cost::Unknown,
+            cost: request.cost.map_or(Cost::Unknown, Cost::Stated),
         };
         ledger.requests.iter().map(share).collect::<Vec<_>>()
     });
