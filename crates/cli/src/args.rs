@@ -181,6 +181,10 @@ pub(crate) struct Args {
     #[arg(skip = true)]
     pub(crate) native: bool,
 
+    /// The ids of the items that are shown, if not all are.
+    #[arg(skip)]
+    pub(crate) within: Option<Vec<String>>,
+
     /// Whether masked secrets are listed.
     #[arg(skip)]
     pub(crate) lists_finds: bool,
@@ -285,6 +289,9 @@ impl Args {
             .files(files);
         if self.redact {
             builder = builder.redact(&Redaction::everything());
+        }
+        if let Some(ids) = &self.within {
+            builder = builder.within(ids.iter().cloned());
         }
         for path in &self.plugin {
             builder = builder.plugin(path);

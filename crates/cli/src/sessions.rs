@@ -1,5 +1,6 @@
 //! `streamfmt sessions`: lists, shows and removes recorded runs and imported histories.
 
+mod around;
 mod check;
 mod disk;
 mod find;

@@ -2,11 +2,12 @@
 //!
 //! The host reads them from TOML.
 
+use std::collections::HashSet;
 use std::ops::{Index, IndexMut};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::item::{Item, Kind, Status, TurnStep};
+use crate::item::{Id, Item, Kind, Status, TurnStep};
 use crate::records::RecordSchema;
 use crate::redact::Redaction;
 use crate::theme::Glyphs;
@@ -339,13 +340,16 @@ pub struct Filter {
     pub show: Vec<Selector>,
     /// Items of these groups are shown with their bodies folded.
     pub collapse: Vec<Selector>,
+    /// If set, only items with these ids are shown, of those that the groups admit.
+    pub within: Option<Arc<HashSet<Id>>>,
 }
 
 impl Filter {
     /// Whether `item` may be shown.
     pub fn admits(&self, item: &Item) -> bool {
         let wanted = self.only.is_empty() || self.only.iter().any(|group| group.matches(item));
-        wanted && !self.hide.iter().any(|group| group.matches(item))
+        let is_within = self.within.as_ref().is_none_or(|ids| ids.contains(&item.id));
+        wanted && is_within && !self.hide.iter().any(|group| group.matches(item))
     }
 
     /// Whether only those replies are shown that end a turn.

@@ -244,6 +244,10 @@ pub(crate) struct ShowArgs {
     /// Print the details of the session as one JSON object instead
     #[arg(long, help_heading = "Session", conflicts_with_all = ["to", "output", "also", "tee", "summary"])]
     pub(crate) json: bool,
+
+    /// Show only this item, by its id as in `--to items`, and those around it, as many as fit on a screen
+    #[arg(long, value_name = "ITEM", help_heading = "Session", conflicts_with = "json")]
+    pub(crate) at: Option<String>,
 }
 
 /// Describes the command: its file is a session.

@@ -1,14 +1,15 @@
 //! `streamfmt sessions show`: formats a session with the same pipeline as a file.
 
 use streamfmt::json;
-use streamfmt_server::store::{Store, history_exists};
+use streamfmt_server::store::{SourceRow, Store, history_exists};
 
+use super::around::AroundItem;
 use super::{find, mask_details, refuse};
 use crate::args::{Args, ShowArgs};
 use crate::exit_code::USAGE;
 use crate::file_place::FilePlace;
 use crate::input::{InputSource, check_written};
-use crate::message::{print, usable};
+use crate::message::{print, reason, usable};
 use crate::output::write_out;
 
 impl ShowArgs {
@@ -26,7 +27,15 @@ impl ShowArgs {
             }
             return write_out(json::line(&session).as_bytes());
         }
-        let input = input(store, &session.record.run.id, &self.args)?;
+        let id = &session.record.run.id;
+        let input = match &self.at {
+            Some(item) => {
+                let (source, ids) = around(store, id, item)?;
+                self.args.within = Some(ids);
+                input_of(&source, &self.args)?
+            }
+            None => input(store, id, &self.args)?,
+        };
         crate::format_inputs(&self.args, vec![input])
     }
 }
@@ -42,6 +51,30 @@ pub(super) fn input(store: &mut Store, id: &str, args: &Args) -> Result<InputSou
         ));
         return Err(USAGE);
     };
+    input_of(source, args)
+}
+
+/// The source of a session that contains an item, and the ids of the item and of its neighbours.
+fn around(store: &mut Store, id: &str, item: &str) -> Result<(SourceRow, Vec<String>), u8> {
+    let sources = store.mended(|store| store.sources(id)).map_err(|error| refuse(&error))?;
+    for source in sources.into_iter().filter(|source| history_exists(&source.path)) {
+        let observer = AroundItem::new(item);
+        if let Err(error) = store.observe(&source, Box::new(observer.clone())) {
+            print(&format!("{}: {}", usable(&source.path), reason(&error)));
+            return Err(USAGE);
+        }
+        if let Some(ids) = observer.ids() {
+            return Ok((source, ids));
+        }
+    }
+    print(&format!(
+        "{id} has no item \"{item}\" (to list the ids of its items: streamfmt sessions show {id} --to items)"
+    ));
+    Err(USAGE)
+}
+
+/// A source of a session as an input.
+fn input_of(source: &SourceRow, args: &Args) -> Result<InputSource, u8> {
     check_written(&FilePlace::of(&source.path), args).map_err(|message| {
         print(&format!("{}: {message}", usable(&source.path)));
         USAGE

@@ -282,3 +282,53 @@ fn the_session_that_made_something_is_found() {
         assert_eq!(run(&folder, &format!("sessions find {wrong}")).code, Some(2), "{wrong}");
     }
 }
+
+#[test]
+fn a_session_is_shown_at_an_item() {
+    let folder = Folder::new();
+    let long = "A line of the result.\n".repeat(90);
+    let texts: Vec<String> = (0..40).map(|number| format!("Result {number}.\n{long}")).collect();
+    let calls: Vec<_> = texts
+        .iter()
+        .enumerate()
+        .map(|(number, text)| {
+            ("Bash", json!({"command": format!("./step-{number}")}), &**text, number % 3 == 0)
+        })
+        .collect();
+    folder.write("h/one.jsonl", history_of("one", 1, &calls));
+    folder
+        .write("h/short.jsonl", history_of("short", 2, &[("Bash", json!({"command": "ls"}), "a\nb", false)]));
+    run(&folder, "sessions import h").expect(0, "");
+    let one = rows(&folder, "")[1]["id"].as_str().unwrap().to_owned();
+    for number in [1, 2, 20, 39, 40] {
+        for item in [format!("toolu_one_{number}"), format!("toolu_one_{number}/result")] {
+            let shown = run(&folder, &format!("sessions show {one} --at {item}")).expect(0, "").stdout;
+            let lines = shown.lines().count();
+            assert!((5..60).contains(&lines), "{item}: {lines}\n{shown}");
+            assert!(shown.contains(&format!("Result {}.", number - 1)), "{item}: {shown}");
+        }
+    }
+    // Other options hold within the neighbours, and a short session is shown as a whole.
+    let ids = |options: &str| {
+        let items = run(&folder, &format!("sessions show {options} --to items")).expect(0, "").stdout;
+        let items = items.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        items.map(|item| item["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let all = ids(&one);
+    let near = ids(&format!("{one} --at toolu_one_20"));
+    let at = all.iter().position(|id| *id == near[0]).unwrap();
+    assert!(
+        near.contains(&"toolu_one_20".to_owned()) && near.len() < 10 && all[at..].starts_with(&near),
+        "{near:?}"
+    );
+    assert_eq!(ids("last --at toolu_short_1"), ids("last"));
+    assert!(ids(&format!("{one} --at toolu_one_20 --only call")).len() < near.len());
+    assert_eq!(ids(&format!("{one} --at toolu_one_20 --only prompt")), [""; 0]);
+    let page = run(&folder, &format!("sessions show {one} --at toolu_one_20 --to html")).expect(0, "").stdout;
+    assert!(page.contains("step-19") && !page.contains("step-1<"), "{page}");
+    let unknown = format!(
+        "streamfmt: {one} has no item \"toolu_one_99\" (to list the ids of its items: streamfmt sessions show {one} --to items)\n"
+    );
+    run(&folder, &format!("sessions show {one} --at toolu_one_99")).expect(2, &unknown);
+    assert_eq!(run(&folder, &format!("sessions show {one} --at x --json")).code, Some(2));
+}

@@ -55,6 +55,7 @@ struct SettingsSources {
 struct ItemChoice {
     only: Vec<String>,
     hide: Vec<String>,
+    within: Option<Vec<String>>,
     tools: Vec<ToolRule>,
     redaction: Redaction,
 }
@@ -180,6 +181,12 @@ impl Builder {
     /// Hides items of these groups, in addition to those that the profile hides. It is an error if all names are blank.
     pub fn hide(mut self, groups: impl IntoIterator<Item = String>) -> Self {
         self.items.hide.extend(groups);
+        self
+    }
+
+    /// Shows only items with these ids, of those that the groups admit.
+    pub fn within(mut self, ids: impl IntoIterator<Item = String>) -> Self {
+        self.items.within = Some(ids.into_iter().collect());
         self
     }
 

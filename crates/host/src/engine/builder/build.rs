@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use streamfmt_core::item::Id;
 use streamfmt_core::profile::{Ci, Selector};
 use streamfmt_core::theme::Glyphs;
 use streamfmt_dialects::DIALECTS;
@@ -231,6 +232,8 @@ impl Builder {
         if !self.items.only.is_empty() {
             filter.only = self.selectors(&self.only_list(), RunChoice::Only, found);
         }
+        let ids = |ids: &Vec<String>| Arc::new(ids.iter().map(|id| Id::from(id.as_str())).collect());
+        filter.within = self.items.within.as_ref().map(ids);
         if !self.items.hide.is_empty() {
             filter.hide.extend(self.selectors(&self.hide_list(), RunChoice::Hide, found));
         }
