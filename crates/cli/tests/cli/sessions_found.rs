@@ -8,7 +8,7 @@ use crate::run::{command, run};
 use crate::serve::Served;
 use crate::sessions::rows;
 
-const CLEANUP: &str = "streamfmt: claude deletes its sessions after 30 days (cleanupPeriodDays in ~/.claude/settings.json); only their entries here remain\n";
+const CLEANUP: &str = "streamfmt: claude deletes its sessions after 30 days (cleanupPeriodDays in ~/.claude/settings.json); only their entries here remain (to keep copies: streamfmt sessions import --keep)\n";
 
 /// Where Claude Code keeps a session with this id.
 fn history(id: &str) -> String {
