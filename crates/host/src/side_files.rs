@@ -110,15 +110,15 @@ pub fn side_files_of(history: &Path, session: &str) -> Vec<(SideFile, Option<Pat
     found.into_iter().map(with_meta).collect()
 }
 
-/// The files of all sub-agents of a session, also of those that no call can have started: those of workflows lie in folders further down.
+/// The files of all sub-agents in the folders of a session, also of those that no call can have started: those of workflows lie in folders
+/// further down. Not those that lie beside the histories of several sessions.
 pub fn side_files_below(history: &Path, session: &str) -> Vec<PathBuf> {
-    let mut found: Vec<PathBuf> =
-        side_files_of(history, session).into_iter().map(|(file, _)| file.path).collect();
+    let mut found = Vec::new();
     let name = without_compression(history);
     let stem = name.file_stem().unwrap_or_default();
     let is_own =
         |place: &&SideFolder| place.session.is_some() || place.folder.iter().any(|part| part == stem);
-    for place in places(history, Some(session)).iter().filter(|place| is_own(place)) {
+    for place in places(history, Some(session)).iter().filter(is_own) {
         files_below(&place.folder, place.layout, DEEPEST, &mut found);
     }
     found.sort();

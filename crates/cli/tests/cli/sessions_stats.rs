@@ -322,9 +322,20 @@ fn agents_of_workflows_and_lines_without_an_id_count_and_the_cost_of_a_line_is_e
         "p/agent-c3.jsonl",
         other.replace(r#""isSidechain":false"#, r#""isSidechain":true,"agentId":"c3""#),
     );
-    let found = stats(&folder, "p");
-    assert_eq!(figures(&found).last().unwrap(), &row("total", [1, 1, 0, 0], [111, 0, 0, 0]));
-    let total = found.last().unwrap();
-    assert_eq!(total["cost_usd"].as_f64(), Some(0.5));
-    assert!((total["estimated_usd"].as_f64().unwrap() - 101.0 * 3.0 / 1e6).abs() < 1e-12, "{total}");
+    let own = answer("m-5", 10_000).replace(r#""isSidechain":false"#, r#""isSidechain":true,"agentId":"d4""#);
+    folder.write("p/agent-d4.jsonl", own);
+    for source in ["p", "", ""] {
+        if source.is_empty() {
+            run(&folder, "sessions import p").expect(0, "");
+        }
+        let found = stats(&folder, source);
+        let total = found.last().unwrap();
+        assert_eq!(
+            figures(&found).last().unwrap(),
+            &row("total", [1, 1, 0, 0], [10_111, 0, 0, 0]),
+            "{source}"
+        );
+        assert_eq!(total["cost_usd"].as_f64(), Some(0.5));
+        assert!((total["estimated_usd"].as_f64().unwrap() - 10_101.0 * 3.0 / 1e6).abs() < 1e-12, "{total}");
+    }
 }

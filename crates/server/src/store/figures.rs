@@ -138,6 +138,15 @@ impl ReadSession {
         Ok(reader.finish())
     }
 
+    /// Reads the file of a sub-agent by itself: its entries, and the agent's own id of the session that started it.
+    pub(super) fn read_side_file(path: &Path) -> io::Result<(Option<String>, Ledger)> {
+        let mut reader = FigureReader::of_part();
+        reader.read_archive(UnpackedReader::new(File::open(path)?))?;
+        let ReadSession { run, ledger, .. } = reader.finish();
+        // Its prompts aren't a person's.
+        Ok((run.agent_session, Ledger { prompts: Vec::new(), turns: 0, ..ledger }))
+    }
+
     /// Reads a history as long as it was when it was opened, with its sub-agents. Parts that are counted elsewhere aren't counted.
     /// `data`: the folder of the database. Fails if the file can't be read.
     pub(super) fn read_history(

@@ -92,17 +92,20 @@ impl Store {
                 });
             }
         }
-        let (mut looked, mut waiting) = (0, Vec::new());
+        let (mut looked, mut waiting, mut beside) = (0, Vec::new(), Vec::new());
         read_in_order(&changed, ChangedFile::examine, |file, examined| {
             each(ImportStep::Looking(looked));
             looked += 1;
             let Some(examined) = examined else { return Ok(()) };
-            if self.add_examined(file, examined, &mut left_out, &mut counts)? {
+            if matches!(examined.kind, ImportedFile::SubAgent) {
+                beside.push(file);
+            } else if self.add_examined(file, examined, &mut left_out, &mut counts)? {
                 waiting.push(file.path.clone());
             }
             Ok::<(), StoreError>(())
         })?;
         self.read_histories(waiting, |done, all| each(ImportStep::Reading(done, all)))?;
+        self.add_side_files(&beside)?;
         counts.copied = self.copy_histories(&files, |done, all| each(ImportStep::Copying(done, all)))?;
         self.mark_gone()?;
         if counts.new + counts.changed + counts.unchanged > 0 {
@@ -111,6 +114,23 @@ impl Store {
         counts.damaged = self.notices.iter().filter(|it| matches!(it, StoreNotice::Archive { .. })).count();
         // All others were imported nevertheless.
         unread.map_or(Ok(counts), Err)
+    }
+
+    /// Adds the entries of sub-agents whose files lie beside the histories of several sessions. Those that didn't change aren't read again.
+    fn add_side_files(&self, files: &[&ChangedFile]) -> Result<(), StoreError> {
+        let mut changed = Vec::new();
+        for file in files {
+            if self.database.ledger_changed(&file.path)? != Some(file.stamp.changed) {
+                changed.push(*file);
+            }
+        }
+        let read = |file: &&ChangedFile| ReadSession::read_side_file(&file.path);
+        read_in_order(&changed, read, |file, read| {
+            // One that can't be read now is read the next time.
+            let Ok((Some(session), ledger)) = read else { return Ok(()) };
+            let Some(known) = self.database.sessions_of(&session)?.pop() else { return Ok(()) };
+            self.database.write_ledger(&known.run.id, &file.path, file.stamp.changed, &ledger)
+        })
     }
 
     /// Adds a file that is a session. Returns whether its figures have to be read.
@@ -124,6 +144,7 @@ impl Store {
         let ExaminedFile { kind, beginning, ends, damage } = examined;
         match kind {
             ImportedFile::Session => {}
+            // It belongs to the session of another file.
             ImportedFile::SubAgent => return Ok(false),
             ImportedFile::Other => {
                 self.notices.extend(damage.map(|why| StoreNotice::Archive { path: file.path.clone(), why }));
@@ -367,7 +388,7 @@ impl Store {
                     link::link(&self.database, session)?;
                 }
             }
-            self.database.write_ledger(id, file, &ledger)?;
+            self.database.write_ledger(id, file, stamp.changed, &ledger)?;
             let read =
                 SourceRow { size: Some(size), mtime: Some(stamp.changed), gone: false, ..source.clone() };
             self.database.write_source(id, &read)

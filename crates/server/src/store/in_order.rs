@@ -9,10 +9,10 @@ const MOST_READERS: usize = 8;
 const WAITING: usize = 2;
 
 /// Calls `read` for each item, on several threads, and `take` for each result, on this one and in the order of the items, until it fails.
-pub(super) fn read_in_order<I: Sync, T: Send, E>(
-    items: &[I],
+pub(super) fn read_in_order<'a, I: Sync, T: Send, E>(
+    items: &'a [I],
     read: impl Fn(&I) -> T + Sync,
-    mut take: impl FnMut(&I, T) -> Result<(), E>,
+    mut take: impl FnMut(&'a I, T) -> Result<(), E>,
 ) -> Result<(), E> {
     let readers = thread::available_parallelism().map_or(1, usize::from).min(MOST_READERS).min(items.len());
     if readers < 2 {

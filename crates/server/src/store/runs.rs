@@ -240,8 +240,9 @@ impl Store {
             let run = SessionRun::of(side, *status, known);
             link::write_session(&self.database, &run, read.figures.messages.first)?;
             self.database.write_figures(id, &read.figures, false)?;
-            self.database.write_ledger(id, &side.log, &read.ledger)?;
             let about = fs::metadata(&side.log).ok();
+            let changed_at = about.as_ref().map(changed).unwrap_or_default();
+            self.database.write_ledger(id, &side.log, changed_at, &read.ledger)?;
             let to_end =
                 about.as_ref().map(|about| next.unwrap_or(about.len()).saturating_sub(side.log_start));
             let source = SourceRow {

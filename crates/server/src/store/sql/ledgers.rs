@@ -13,12 +13,24 @@ use super::{Database, time};
 use crate::path_text::path_text;
 
 impl Database {
-    /// Writes the entries of a file of a session.
-    pub(crate) fn write_ledger(&self, session: &str, file: &Path, ledger: &Ledger) -> Result<(), StoreError> {
+    /// Writes the entries of a file of a session. `changed`: when the file was last changed, in nanoseconds since 1970.
+    pub(crate) fn write_ledger(
+        &self,
+        session: &str,
+        file: &Path,
+        changed: i64,
+        ledger: &Ledger,
+    ) -> Result<(), StoreError> {
         // Serialising into memory can't fail.
         let entries = postcard::to_stdvec(ledger).unwrap_or_default();
-        let sql = "REPLACE INTO ledgers (session, path, entries) VALUES (?1, ?2, ?3)";
-        self.change(sql, params![session, path_text(file), entries]).map(drop)
+        let sql = "REPLACE INTO ledgers (session, path, changed, entries) VALUES (?1, ?2, ?3, ?4)";
+        self.change(sql, params![session, path_text(file), changed, entries]).map(drop)
+    }
+
+    /// Returns when a file was last changed before its entries were written.
+    pub(crate) fn ledger_changed(&self, file: &Path) -> Result<Option<i64>, StoreError> {
+        let sql = "SELECT changed FROM ledgers WHERE path = ?1";
+        self.first(sql, [path_text(file)], |row| row.get("changed"))
     }
 
     /// Returns all sessions with their entries, the oldest first. Entries that can't be decoded are left out, and noted.

@@ -124,9 +124,11 @@ ALTER TABLE sessions ADD COLUMN failed_calls INTEGER;
 CREATE TABLE ledgers (
     session TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
     path TEXT NOT NULL,
+    changed INTEGER NOT NULL,
     entries BLOB NOT NULL,
     PRIMARY KEY (session, path)
 ) STRICT;
+CREATE INDEX ledgers_by_path ON ledgers (path);
 UPDATE sources SET mtime = -1 WHERE kind = 'history' AND mtime IS NOT NULL;
 UPDATE sources SET mtime = NULL WHERE kind = 'run' AND NOT gone;
 ";
