@@ -1,7 +1,8 @@
-//! Measures the store: how soon sessions are listed, repaired and removed, and how long their entries take to be made anew.
+//! Measures the store: how soon sessions are listed, repaired and removed, how long their entries take to be made anew, and how long histories take
+//! to be imported and added up.
 //!
 //! `cargo bench -p streamfmt-bench --bench store`; `STORE_RUNS` (21), `STORE_ROWS` (10,000) and `STORE_LOGS` (2,000, of 1 MB each) change the numbers
-//! of lists, of listed sessions and of logs.
+//! of lists, of listed sessions, and of logs and histories.
 
 #[cfg(unix)]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -41,6 +42,32 @@ mod store {
         measured
     }
 
+    /// Leaves so many histories of 1 MB.
+    fn leave_histories(folder: &Path, count: u64) -> io::Result<()> {
+        fs::create_dir_all(folder)?;
+        let words = "I look at the cart and its tests. ".repeat(20);
+        for session in 0..count {
+            let mut history = String::new();
+            let mut line = 0;
+            while history.len() < 1 << 20 {
+                let (hour, minute, second) = (line / 3_600 % 24, line / 60 % 60, line % 60);
+                let message = serde_json::json!({
+                    "type": "assistant", "sessionId": format!("s-{session}"), "cwd": "/home/dev/shop", "version": "2.1.90",
+                    "isSidechain": false, "parentUuid": null, "uuid": format!("u-{session}-{line}"), "requestId": format!("r-{session}-{line}"),
+                    "timestamp": format!("2026-11-{:02}T{hour:02}:{minute:02}:{second:02}.000Z", session % 28 + 1),
+                    "message": {"id": format!("m-{session}-{line}"), "role": "assistant", "model": "claude-sonnet-4-5",
+                        "content": [{"type": "text", "text": words}],
+                        "usage": {"input_tokens": 9, "output_tokens": 90, "cache_read_input_tokens": 900, "cache_creation_input_tokens": 90}},
+                });
+                history += &message.to_string();
+                history.push('\n');
+                line += 1;
+            }
+            fs::write(folder.join(format!("s-{session}.jsonl")), history)?;
+        }
+        Ok(())
+    }
+
     fn cut_off_a_tenth(path: &Path) -> io::Result<()> {
         let file = fs::File::options().write(true).open(path)?;
         file.set_len(file.metadata()?.len() / 10 * 9)
@@ -73,6 +100,27 @@ mod store {
             self.leave_runs(&indexed, logs, &log)?;
             let took = self.sessions(&indexed, "reindex")?.as_secs_f64();
             println!("| {logs} logs of 1 MB, read for a new database | 30 s for 2,000 | {took:.1} s |");
+            fs::remove_dir_all(&indexed)?;
+            self.measure_histories(logs)
+        }
+
+        fn measure_histories(&self, count: u64) -> Result<(), Box<dyn Error>> {
+            let (histories, imported) = (self.folder.join("histories"), self.folder.join("imported"));
+            leave_histories(&histories, count)?;
+            let import = format!("import {}", histories.display());
+            for (what, must, command) in [
+                ("the first import of", "15 s for 2,000", import.clone()),
+                ("the next import of", "0.3 s", import),
+                ("figures in the store of", "1 s", "stats --by model".to_owned()),
+                (
+                    "figures without a store of",
+                    "the time of ccusage",
+                    format!("stats {}", histories.display()),
+                ),
+            ] {
+                let took = self.sessions(&imported, &command)?.as_secs_f64();
+                println!("| {what} {count} histories of 1 MB | {must} | {took:.2} s |");
+            }
             Ok(())
         }
 
