@@ -1,6 +1,7 @@
 //! `sessions stats`: figures of histories and runs, added up. What each file really used is known here.
 
 use std::fs;
+use std::path::Path;
 
 use serde_json::{Value, json};
 
@@ -339,3 +340,23 @@ fn agents_of_workflows_and_lines_without_an_id_count_and_the_cost_of_a_line_is_e
         assert!((total["estimated_usd"].as_f64().unwrap() - 10_101.0 * 3.0 / 1e6).abs() < 1e-12, "{total}");
     }
 }
+
+#[test]
+fn a_second_import_of_all_recordings_changes_nothing() {
+    let mut sources = vec!["tests/golden"];
+    sources.extend(Some("../shared/corpus").filter(|corpus| Path::new(ROOT).join(corpus).is_dir()));
+    for source in sources {
+        let folder = agents(&[]);
+        let path = Path::new(ROOT).join(source);
+        let import = || run(&folder, &format!("sessions import {}", path.display()));
+        let first = import();
+        let known = || (rows(&folder, "--all"), stats(&folder, "--by model"));
+        let before = known();
+        assert!(before.0.len() > 1, "{source}: {first:?}");
+        let second = import();
+        assert!(second.stdout.starts_with("0 new, 0 changed, "), "{source}: {second:?}");
+        assert!(before == known(), "{source}");
+    }
+}
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");

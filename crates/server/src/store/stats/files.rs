@@ -21,13 +21,13 @@ pub(super) fn sessions(
 ) -> Result<(Vec<CountedSession>, Vec<StoreError>), StoreError> {
     let FoundFiles { files, unread, .. } = session_files(paths)?;
     let mut failures: Vec<StoreError> = unread.into_iter().collect();
-    let (mut sessions, mut beside) = (Vec::new(), Vec::new());
+    let (mut sessions, mut beside) = (FoundSessions::default(), Vec::new());
     read_in_order(
         &files,
         |file| read(file, data),
         |_, found| {
             match found {
-                Ok(FoundFile::Session(session)) => sessions.push(*session),
+                Ok(FoundFile::Session(session, quality)) => sessions.add(*session, quality),
                 Ok(FoundFile::SubAgent(session, ledger)) => beside.push((session, ledger)),
                 Ok(FoundFile::Other) => {}
                 Err(error) => failures.push(error),
@@ -35,21 +35,48 @@ pub(super) fn sessions(
             Ok::<(), StoreError>(())
         },
     )?;
-    let mut places: HashMap<String, usize> = HashMap::new();
-    for (place, session) in sessions.iter().enumerate() {
-        places.extend(session.agent_session.clone().map(|id| (id, place)));
-    }
     for (session, ledger) in beside {
-        if let Some(place) = places.get(&session) {
-            sessions[*place].files.push(CountedFile { is_log: false, ledger });
+        if let Some(place) = sessions.places.get(&session) {
+            sessions.all[*place].0.files.push(CountedFile { is_log: false, ledger });
         }
     }
-    Ok((sessions, failures))
+    Ok((sessions.all.into_iter().map(|(session, _)| session).collect(), failures))
+}
+
+/// The sessions so far. Several files of one session are one, as in the store.
+#[derive(Default)]
+struct FoundSessions {
+    all: Vec<(CountedSession, FileQuality)>,
+    /// Their places by the agent's own ids.
+    places: HashMap<String, usize>,
+}
+
+/// Of two files of a session, the figures of the better one count: one with an outcome, then the larger one.
+type FileQuality = (bool, Option<u64>);
+
+impl FoundSessions {
+    fn add(&mut self, mut session: CountedSession, quality: FileQuality) {
+        let place = session.agent_session.as_ref().and_then(|id| self.places.get(id));
+        let known = place.map(|place| &mut self.all[*place]);
+        let Some((known, best)) = known.filter(|(known, _)| known.agent == session.agent) else {
+            self.places.extend(session.agent_session.clone().map(|id| (id, self.all.len())));
+            return self.all.push((session, quality));
+        };
+        if quality > *best {
+            (*known, session) = (session, std::mem::take(known));
+            *best = quality;
+        }
+        known.files.append(&mut session.files);
+        known.model = known.model.take().or(session.model);
+        known.folder = known.folder.take().or(session.folder);
+        known.repo = known.repo.take().or(session.repo);
+        known.parent_session = known.parent_session.take().or(session.parent_session);
+    }
 }
 
 /// What a file holds.
 enum FoundFile {
-    Session(Box<CountedSession>),
+    Session(Box<CountedSession>, FileQuality),
     /// A sub-agent of the session with this id of the agent's.
     SubAgent(String, Ledger),
     Other,
@@ -73,7 +100,8 @@ fn read(file: &Path, data: &Path) -> Result<FoundFile, StoreError> {
     if run.agent.is_none() {
         return Ok(FoundFile::Other);
     }
-    Ok(FoundFile::Session(Box::new(CountedSession {
+    let quality = (figures.outcome.is_some(), stamp.size);
+    let session = CountedSession {
         id: run.agent_session.clone().unwrap_or_else(|| path_text(file)),
         repo: run
             .folder
@@ -92,5 +120,6 @@ fn read(file: &Path, data: &Path) -> Result<FoundFile, StoreError> {
         usage: figures.usage,
         files: vec![CountedFile { is_log: false, ledger }],
         ..CountedSession::default()
-    })))
+    };
+    Ok(FoundFile::Session(Box::new(session), quality))
 }

@@ -316,8 +316,11 @@ impl<'a> Attribution<'a> {
     fn acts_of_stream(&self, place: usize, acts: &mut Vec<Act<'a>>) {
         let session = &self.sessions[place];
         let end = session.end();
+        // Several streams of a session may be copies.
+        let mut seen = HashSet::new();
         for ledger in session.ledgers(true) {
-            acts.extend(ledger.calls.iter().map(|call| Act {
+            let calls = ledger.calls.iter().filter(|call| seen.insert(call.id));
+            acts.extend(calls.map(|call| Act {
                 session: place,
                 at: self.times.get(&(place, call.id)).copied().or(call.at).unwrap_or(end),
                 model: call.model.and_then(|model| name(&ledger.models, model)),
@@ -325,11 +328,11 @@ impl<'a> Attribution<'a> {
                 failed: call.failed,
                 count: call.count,
             }));
-            if ledger.turns > 0 {
-                let model = session.model.as_deref();
-                let count = ledger.turns;
-                acts.push(Act { session: place, at: end, model, tool: None, failed: false, count });
-            }
+        }
+        let count = session.ledgers(true).map(|ledger| ledger.turns).max().unwrap_or(0);
+        if count > 0 {
+            let model = session.model.as_deref();
+            acts.push(Act { session: place, at: end, model, tool: None, failed: false, count });
         }
     }
 }
@@ -349,8 +352,11 @@ fn name(names: &[String], place: u16) -> Option<&str> {
 fn sums<'a>(place: usize, session: &'a CountedSession, mut weights: Vec<Share<'a>>) -> Vec<Share<'a>> {
     let mut shares = Vec::new();
     weights.sort_by_key(|weight| weight.at);
-    let of_stream = session.ledgers(true).flat_map(|ledger| {
-        let share = |request: &RequestEntry| Share {
+    // Several streams of a session may be copies.
+    let (mut of_stream, mut seen) = (Vec::new(), HashSet::new());
+    for ledger in session.ledgers(true) {
+        let requests = ledger.requests.iter().filter(|request| seen.insert(request.key));
+        of_stream.extend(requests.map(|request| Share {
             session: place,
             at: request.at.unwrap_or_else(|| session.end()),
             model: name(&ledger.models, request.model).unwrap_or("unknown"),
@@ -358,12 +364,11 @@ fn sums<'a>(place: usize, session: &'a CountedSession, mut weights: Vec<Share<'a
             cache_write_hour: request.cache_write_hour,
             searches: request.searches,
             cost: request.cost.map_or(Cost::Unknown, Cost::Stated),
-        };
-        ledger.requests.iter().map(share).collect::<Vec<_>>()
-    });
+        }));
+    }
     if session.usage.is_empty() {
         // It was killed before it stated any: what its messages state, in the history or in the stream.
-        return if weights.is_empty() { of_stream.collect() } else { weights };
+        return if weights.is_empty() { of_stream } else { weights };
     }
     // What the sums don't tell apart.
     let mut apart: HashMap<&str, (u64, u64)> = HashMap::new();
@@ -372,8 +377,11 @@ fn sums<'a>(place: usize, session: &'a CountedSession, mut weights: Vec<Share<'a
         *hour += request.cache_write_hour;
         *searches += request.searches;
     }
-    for (model, all) in &session.usage {
-        let (hour, searches) = apart.get(&**model).copied().unwrap_or_default();
+    for (stated, all) in &session.usage {
+        // A stream that names no model; the session's history may.
+        let model = Some(&**stated).filter(|model| *model != "unknown").or(session.model.as_deref());
+        let model = model.unwrap_or("unknown");
+        let (hour, searches) = apart.get(&**stated).copied().unwrap_or_default();
         let mut rest = Share {
             session: place,
             at: session.end(),
