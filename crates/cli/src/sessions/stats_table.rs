@@ -121,6 +121,9 @@ fn heading(by: StatsKey) -> &'static str {
 
 /// Returns the table for a terminal, without a final line feed. `width`: that of the terminal, which no line exceeds; no number is cut.
 pub(super) fn text(table: &StatsTable, width: Option<usize>) -> String {
+    if table.rows.is_empty() {
+        return table.sum.clone();
+    }
     let mut columns = table.columns();
     let head = table.head.map(str::to_owned);
     let all = || [&head].into_iter().chain(&table.rows).chain([&table.total]);
@@ -216,10 +219,10 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem;color-scheme:light dark}\
-div{overflow-x:auto}table{border-collapse:collapse;width:100%}th,td{padding:.25rem .75rem;text-align:right;white-space:nowrap;\
+const STYLE: &str = "body{font:14px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem;color-scheme:light dark}\
+div{overflow-x:auto}table{border-collapse:collapse;width:100%}th,td{padding:.25rem .4rem;text-align:right;white-space:nowrap;\
 font-variant-numeric:tabular-nums;border-bottom:1px solid #8884}th:first-child,td:first-child{text-align:left}\
-tfoot td{font-weight:600}meter{width:6rem}";
+tfoot td{font-weight:600}meter{width:4rem}";
 
 /// Returns the table as a page.
 pub(super) fn html(table: &StatsTable) -> String {
@@ -277,6 +280,7 @@ fn cost(row: &StatsRow, is_ascii: bool) -> String {
     match cost_of(row) {
         0.0 if row.complete && row.tokens == Usage::default() => String::new(),
         all @ 1e6.. => format!("{most}{about}${all:.0e}"),
+        all if all > 0.0 && all < 0.01 => format!("{most}{about}${all:.4}"),
         all => format!("{most}{about}${all:.2}"),
     }
 }

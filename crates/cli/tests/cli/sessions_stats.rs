@@ -141,6 +141,8 @@ fn what_several_lines_and_files_repeat_counts_once() {
     );
     assert_eq!(figures(&stats(&folder, "--folder /home/dev --until 2026-10-25"))[0], by_day[0]);
     assert_eq!(figures(&stats(&folder, "--agent codex")), [row("total", [0; 4], [0; 4])]);
+    let nothing = run(&folder, "sessions stats --agent codex").expect(0, "");
+    assert_eq!(nothing.stdout, "no session used anything in this time\n");
 }
 
 #[test]
@@ -172,9 +174,9 @@ fn a_model_without_a_price_makes_the_sum_incomplete() {
     assert!((found["estimated_usd"].as_f64().unwrap() - estimate - 19.0).abs() < 1e-9, "{found}");
     assert_eq!((&found["unpriced_tokens"], &found["complete"]), (&json!(0), &json!(true)));
     let shown = run(&folder, "sessions stats p --by model --timezone UTC").expect(0, "").stdout;
-    assert!(shown.ends_with("≥ ~$0.00, 12 tokens without a price\n"), "{shown}");
+    assert!(shown.ends_with("≥ ~$0.0011, 12 tokens without a price\n"), "{shown}");
     let shown = run(&folder, "sessions stats p --by model --ascii").expect(0, "").stdout;
-    assert!(shown.is_ascii() && shown.contains(">= ~$0.00"), "{shown}");
+    assert!(shown.is_ascii() && shown.contains(">= ~$0.0011"), "{shown}");
 }
 
 #[test]
