@@ -482,6 +482,9 @@ fn best(
     let mut read: Vec<_> = read.collect();
     read.sort_by(|(one, _), (other, _)| one.cmp(other));
     let Some((_, mut session)) = read.pop() else { return (None, ledger) };
+    // A stream may name no model; its history does.
+    let model_of = |(_, read): &(_, ReadSession)| read.run.model.clone();
+    session.run.model = session.run.model.take().or_else(|| read.iter().rev().find_map(model_of));
     let best = &mut session.figures;
     let counted = |figures: &SessionFigures| figures.tokens.map_or(0, |tokens| tokens.spent());
     let whole = read.into_iter().map(|(_, read)| read.figures);

@@ -93,7 +93,8 @@ impl TurnTimes {
     }
 
     fn so_far(&self) -> i64 {
-        self.before + self.first.map_or(0, |first| self.last.saturating_sub(first).max(0))
+        let now = self.first.map_or(0, |first| self.last.saturating_sub(first).max(0));
+        self.before.saturating_add(now)
     }
 
     fn milliseconds(&self) -> u64 {

@@ -1,12 +1,15 @@
 //! Reads sessions from files, to add them up without a store.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::mem;
 use std::path::{Path, PathBuf};
 
+use streamfmt::core::event::Usage;
+use streamfmt::core::session::counted::CountedFrom;
 use streamfmt::histories::beginning_of_session;
 
 use super::super::StoreError;
-use super::super::figures::{CountedElsewhere, Ledger, ReadSession};
+use super::super::figures::{CountedElsewhere, Ledger, ReadSession, SessionFigures};
 use super::super::history::{HistoryStamp, OpenHistory, open_history};
 use super::super::import::{FoundFiles, ImportedFile, session_files};
 use super::super::in_order::read_in_order;
@@ -27,7 +30,7 @@ pub(super) fn sessions(
         |file| read(file, data),
         |_, found| {
             match found {
-                Ok(FoundFile::Session(session, quality)) => sessions.add(*session, quality),
+                Ok(FoundFile::Session(session, source)) => sessions.add(*session, source),
                 Ok(FoundFile::SubAgent(session, ledger)) => beside.push((session, ledger)),
                 Ok(FoundFile::Other) => {}
                 Err(error) => failures.push(error),
@@ -40,31 +43,65 @@ pub(super) fn sessions(
             sessions.all[*place].0.files.push(CountedFile { is_log: false, ledger });
         }
     }
-    Ok((sessions.all.into_iter().map(|(session, _)| session).collect(), failures))
+    Ok((sessions.all.into_iter().map(|(session, source)| source.complete(session)).collect(), failures))
 }
 
 /// The sessions so far. Several files of one session are one, as in the store.
 #[derive(Default)]
 struct FoundSessions {
-    all: Vec<(CountedSession, FileQuality)>,
+    all: Vec<(CountedSession, FigureSource)>,
     /// Their places by the agent's own ids.
     places: HashMap<String, usize>,
 }
 
-/// Of two files of a session, the figures of the better one count: one with an outcome, then the larger one.
-type FileQuality = (bool, Option<u64>);
+/// The file whose figures count for a session: one with an outcome rather than one without, then the larger one.
+struct FigureSource {
+    quality: (bool, Option<u64>),
+    /// Whether its tokens may be those of a part of the session.
+    may_be_part: bool,
+    /// The most tokens that a file of the session counted from its start.
+    whole: BTreeMap<String, Usage>,
+}
+
+impl FigureSource {
+    fn of(figures: &SessionFigures, size: Option<u64>) -> Self {
+        Self {
+            quality: (figures.outcome.is_some(), size),
+            may_be_part: figures.usage.is_empty() || matches!(figures.counted_from, CountedFrom::Either(_)),
+            whole: if figures.counted_from == CountedFrom::Start {
+                figures.usage.clone()
+            } else {
+                BTreeMap::new()
+            },
+        }
+    }
+
+    /// The session with all of its tokens.
+    fn complete(self, session: CountedSession) -> CountedSession {
+        let has_more = self.may_be_part && spent(&self.whole) > spent(&session.usage);
+        let usage = if has_more { self.whole } else { session.usage };
+        CountedSession { usage, ..session }
+    }
+}
+
+fn spent(usage: &BTreeMap<String, Usage>) -> u64 {
+    usage.values().map(Usage::spent).fold(0, u64::saturating_add)
+}
 
 impl FoundSessions {
-    fn add(&mut self, mut session: CountedSession, quality: FileQuality) {
+    fn add(&mut self, mut session: CountedSession, mut source: FigureSource) {
         let place = session.agent_session.as_ref().and_then(|id| self.places.get(id));
         let known = place.map(|place| &mut self.all[*place]);
         let Some((known, best)) = known.filter(|(known, _)| known.agent == session.agent) else {
             self.places.extend(session.agent_session.clone().map(|id| (id, self.all.len())));
-            return self.all.push((session, quality));
+            return self.all.push((session, source));
         };
-        if quality > *best {
-            (*known, session) = (session, std::mem::take(known));
-            *best = quality;
+        if source.quality > best.quality {
+            (*known, session) = (session, mem::take(known));
+            mem::swap(best, &mut source);
+        }
+        if spent(&source.whole) > spent(&best.whole) {
+            best.whole = source.whole;
         }
         known.files.append(&mut session.files);
         known.model = known.model.take().or(session.model);
@@ -76,7 +113,7 @@ impl FoundSessions {
 
 /// What a file holds.
 enum FoundFile {
-    Session(Box<CountedSession>, FileQuality),
+    Session(Box<CountedSession>, FigureSource),
     /// A sub-agent of the session with this id of the agent's.
     SubAgent(String, Ledger),
     Other,
@@ -100,7 +137,7 @@ fn read(file: &Path, data: &Path) -> Result<FoundFile, StoreError> {
     if run.agent.is_none() {
         return Ok(FoundFile::Other);
     }
-    let quality = (figures.outcome.is_some(), stamp.size);
+    let source = FigureSource::of(&figures, stamp.size);
     let session = CountedSession {
         id: run.agent_session.clone().unwrap_or_else(|| path_text(file)),
         repo: run
@@ -121,5 +158,5 @@ fn read(file: &Path, data: &Path) -> Result<FoundFile, StoreError> {
         files: vec![CountedFile { is_log: false, ledger }],
         ..CountedSession::default()
     };
-    Ok(FoundFile::Session(Box::new(session), quality))
+    Ok(FoundFile::Session(Box::new(session), source))
 }

@@ -374,8 +374,8 @@ fn sums<'a>(place: usize, session: &'a CountedSession, mut weights: Vec<Share<'a
     let mut apart: HashMap<&str, (u64, u64)> = HashMap::new();
     for request in of_stream {
         let (hour, searches) = apart.entry(request.model).or_default();
-        *hour += request.cache_write_hour;
-        *searches += request.searches;
+        *hour = hour.saturating_add(request.cache_write_hour);
+        *searches = searches.saturating_add(request.searches);
     }
     for (stated, all) in &session.usage {
         // A stream that names no model; the session's history may.
