@@ -56,7 +56,7 @@ pub(super) fn input(store: &mut Store, id: &str, args: &Args) -> Result<InputSou
 
 /// The source of a session that contains an item, and the ids of the item and of its neighbours.
 fn around(store: &mut Store, id: &str, item: &str) -> Result<(SourceRow, Vec<String>), u8> {
-    let sources = store.mended(|store| store.sources(id)).map_err(|error| refuse(&error))?;
+    let sources = store.mended(|store| store.readable_sources(id)).map_err(|error| refuse(&error))?;
     for source in sources.into_iter().filter(|source| history_exists(&source.path)) {
         let observer = AroundItem::new(item);
         if let Err(error) = store.observe(&source, Box::new(observer.clone())) {

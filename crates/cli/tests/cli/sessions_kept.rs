@@ -389,3 +389,67 @@ fn the_list_says_what_sessions_take() {
         "{table}"
     );
 }
+
+#[test]
+fn copies_are_no_histories_of_their_own() {
+    let folder = histories();
+    import(&folder, "--keep h");
+    let before = (copies(&folder), rows(&folder, "--all"));
+    // Of a folder above the data folder.
+    for _ in 0..2 {
+        assert!(import(&folder, "home").starts_with("0 new, 0 changed, 0 unchanged"));
+        assert!(import(&folder, ".").starts_with("0 new, 0 changed, "));
+    }
+    assert_eq!((copies(&folder), rows(&folder, "--all")), before);
+}
+
+#[test]
+fn without_its_manifest_no_copy_is_replaced() {
+    let folder = agents(&[]);
+    folder.write("h/s.jsonl", lines("s-1", 3));
+    import(&folder, "--keep h");
+    let kept = copies(&folder);
+    let manifest = kept[0].parent().unwrap().with_file_name("manifest.json");
+    fs::remove_file(&manifest).unwrap();
+    let bytes = fs::read(&kept[0]).unwrap();
+    folder.append("h/s.jsonl", &line("s-1", 4));
+    let outcome = run(&folder, "sessions import --keep h");
+    assert!(outcome.stderr.contains("the manifest of the copies is missing"), "{outcome:?}");
+    assert_eq!((copies(&folder), fs::read(&kept[0]).unwrap()), (kept, bytes));
+    assert_eq!(run(&folder, "sessions verify").code, Some(1));
+}
+
+#[test]
+fn agents_of_workflows_are_copied() {
+    let folder = agents(&[]);
+    folder.write("h/s-1.jsonl", lines("s-1", 2));
+    let agent = line("s-1", 9).replace("\"isSidechain\":false", "\"isSidechain\":true,\"agentId\":\"b2\"");
+    folder.write("h/s-1/subagents/workflows/wf_1/agent-b2.jsonl", agent);
+    assert!(import(&folder, "--keep h").ends_with("; 2 files copied\n"));
+    assert_eq!(run(&folder, "sessions verify").code, Some(0));
+}
+
+#[test]
+fn what_a_packed_log_or_a_copy_holds_is_found() {
+    let folder = agents(&[("claude", "cat session")]);
+    run(&folder, "run -- ./claude -p Go");
+    folder.write("h/s.jsonl", lines("s-1", 3));
+    import(&folder, "--keep h");
+    fs::remove_dir_all(folder.path("h")).unwrap();
+    std::thread::sleep(Duration::from_millis(1_100));
+    let figures = || run(&folder, "sessions stats --json --by agent").expect(0, "").stdout;
+    let before = figures();
+    run(&folder, "sessions compress --older 1s").expect(0, "");
+    assert_eq!(figures(), before);
+    for row in rows(&folder, "") {
+        let id = row["id"].as_str().unwrap();
+        let items = run(&folder, &format!("sessions show {id} --to items")).expect(0, "").stdout;
+        let items: Vec<serde_json::Value> =
+            items.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let item =
+            items.iter().find(|item| matches!(item["kind"].as_str(), Some("prompt" | "reply"))).unwrap();
+        let at =
+            run(&folder, &format!("sessions show {id} --at {} --to items", item["id"].as_str().unwrap()));
+        assert_eq!(at.code, Some(0), "{at:?}");
+    }
+}

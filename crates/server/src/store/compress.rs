@@ -111,6 +111,8 @@ fn is_regular(path: &Path) -> bool {
 fn write_packed(log: &Path, draft: &Path) -> io::Result<Option<(u64, u64)>> {
     let mut file = side_draft::create(draft)?;
     pack::pack(&mut File::open(log)?, &mut file)?;
+    // A run that was killed ended when its log was last written.
+    file.set_modified(log.metadata()?.modified()?)?;
     file.sync_all()?;
     let (before, after) = (log.metadata()?.len(), draft.metadata()?.len());
     if after >= before {

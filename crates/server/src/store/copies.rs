@@ -24,6 +24,7 @@ use sha2::{Digest, Sha256};
 use streamfmt::core::item::FactRef;
 use streamfmt::core::pipeline::{SessionFacts, Subagents};
 use streamfmt::histories::{facts_file, is_document, session_facts_in};
+use streamfmt::side_files::side_files_below;
 use streamfmt::unpack::{UnpackedReader, without_compression};
 use streamfmt::{SideFile, side_files_of, subagents_among};
 
@@ -76,6 +77,9 @@ impl CopySource {
             return HistoryStamp::of(&self.path).map(|stamp| (stamp.size, stamp.changed));
         }
         let about = fs::metadata(&self.path)?;
+        if !about.is_file() {
+            return Err(io::Error::new(ErrorKind::InvalidInput, "it is no regular file"));
+        }
         Ok((Some(about.len()), super::runs::changed(&about)))
     }
 
@@ -121,6 +125,10 @@ impl Store {
                 let session = self.database.session(id.as_str())?.and_then(|row| row.run.agent_session);
                 // Another process may copy the same files.
                 let _lock = sql::lock(self.database.path())?;
+                if self.database.session(id.as_str())?.is_none() {
+                    // It was removed meanwhile.
+                    continue;
+                }
                 if let Err(error) = copying.copy_session(&of_session, &id, session.as_deref(), history) {
                     copying.failed.push((of_session, error));
                 }
@@ -256,10 +264,14 @@ impl Copying {
         });
         manifest.agent_session = agent_session.map(str::to_owned).or(manifest.agent_session);
         if known.is_none() {
-            // A folder without one has lost it.
             create_private(folder)?;
-            manifest.write(folder, false)?;
+            if has_generations(folder) {
+                // Without it, nothing tells what these hold, so nothing may replace them.
+                return Err(io::Error::new(ErrorKind::InvalidData, "the manifest of the copies is missing"));
+            }
+            manifest.write(folder, true)?;
         }
+        let mut is_whole = true;
         for source in sources_of(&manifest, history, agent_session) {
             if self.room.is_full {
                 break;
@@ -267,12 +279,23 @@ impl Copying {
             match self.copy(folder, &mut manifest, &source) {
                 // An agent may delete it at any time.
                 Err(error) if self.room.is_full || error.kind() == ErrorKind::NotFound => {}
-                Err(error) => self.failed.push((source.path, error)),
+                Err(error) => {
+                    is_whole = false;
+                    self.failed.push((source.path, error));
+                }
                 Ok(()) => {}
             }
         }
         if manifest.files.is_empty() {
-            return fs::remove_dir_all(folder);
+            fs::remove_file(folder.join(manifest::MANIFEST))?;
+            return fs::remove_dir(folder);
+        }
+        let name = path_text(history);
+        if let Some(file) =
+            manifest.files.iter_mut().find(|file| file.source == name && (!is_whole || self.room.is_full))
+        {
+            // Not as any file is: the rest is looked for again the next time.
+            file.changed = i64::MIN;
         }
         if known.as_ref() == Some(&manifest) {
             return Ok(());
@@ -430,6 +453,13 @@ fn sources_of(manifest: &CopyManifest, history: &Path, agent_session: Option<&st
         sources.push(source);
     }
     let files = agent_session.map(|session| side_files_of(history, session)).unwrap_or_default();
+    // Those of workflows lie further down, and no call names them.
+    let below = agent_session.map(|session| side_files_below(history, session)).unwrap_or_default();
+    for path in below.into_iter().filter(|path| files.iter().all(|(file, _)| file.path != *path)) {
+        let mut source = CopySource::of(&path, CopiedPart::Subagent, Some(history));
+        source.row.of_session = agent_session.map(str::to_owned);
+        sources.push(source);
+    }
     for (file, meta) in files {
         let mut source = CopySource::of(&file.path, CopiedPart::Subagent, Some(history));
         source.row.subagent = Some(file.agent_id);
@@ -450,6 +480,14 @@ fn is_up_to_date(folder: &Path, history: &Path) -> bool {
         let known = manifest.files.iter().find(|file| file.source == source.row.source);
         source.stamp().map_or(true, |stamp| known.is_some_and(|known| (known.size, known.changed) == stamp))
     })
+}
+
+/// Whether there are folders of generations.
+fn has_generations(folder: &Path) -> bool {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .map(|entry| entry.file_name())
+        .any(|name| name.to_str().is_some_and(|name| name.parse::<u32>().is_ok()))
 }
 
 /// Removes the folders of generations that a manifest doesn't name: those that were replaced, and those that a killed process began.

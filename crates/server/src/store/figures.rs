@@ -29,7 +29,7 @@ pub(super) use collector::title_of;
 pub(super) use copies::CountedElsewhere;
 pub use copies::CountedMessages;
 pub use ledger::Ledger;
-pub(super) use ledger::{KeyScope, RequestEntry};
+pub(super) use ledger::{KeyScope, MOST_COST, RequestEntry};
 
 use super::Store;
 use super::history::{OpenHistory, subagents_of};

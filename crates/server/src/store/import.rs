@@ -17,6 +17,7 @@ use streamfmt::histories::{
 use streamfmt::side_files::{holds_side_files, is_side_file};
 use streamfmt::unpack::{damage_of, without_compression};
 
+use super::copies::COPIES;
 use super::figures::{CountedElsewhere, Ledger, ReadSession, SessionFigures};
 use super::history::{HistoryStamp, OpenHistory, open_history, real_path};
 use super::in_order::read_in_order;
@@ -73,8 +74,8 @@ impl Store {
     ) -> Result<ImportCounts, StoreError> {
         let FoundFiles { mut files, folders, named, unread } = session_files(paths)?;
         let mut left_out = self.left_out()?;
-        let own = self.paths.folder.canonicalize().ok();
-        files.retain(|file| own.as_ref().is_none_or(|own| !file.starts_with(own)));
+        let own = [self.paths.folder.clone(), self.data().join(COPIES)].map(|own| own.canonicalize().ok());
+        files.retain(|file| own.iter().flatten().all(|own| !file.starts_with(own)));
         let mut counts = self.import_runs(&mut files)?;
         let mut changed = Vec::new();
         for file in &files {

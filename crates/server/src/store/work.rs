@@ -14,11 +14,10 @@ use streamfmt::core::item::{Action, FactRef, Id, Item, Kind};
 use streamfmt::core::observer::Observer;
 use streamfmt::core::pipeline::{Pipeline, Setup};
 use streamfmt::core::session::Session;
-use streamfmt::histories::session_facts;
-use streamfmt::unpack::UnpackedReader;
+use streamfmt::unpack::{UnpackedReader, without_compression};
 use streamfmt::{Engine, origins};
 
-use super::history::{history_exists, open_history, subagents_of};
+use super::history::{facts_of, history_exists, open_history, subagents_of};
 use super::record::{SessionRecord, SourceKind, SourceRow};
 use super::{SessionFilter, Store, StoreError};
 
@@ -277,7 +276,7 @@ impl Store {
         let mut hits = Vec::new();
         for (done, SessionRecord { run, .. }) in sessions.iter().enumerate() {
             each(done, sessions.len());
-            for source in self.sources(&run.id)? {
+            for source in self.readable_sources(&run.id)? {
                 let folder = run.folder.clone().map(PathBuf::from);
                 let folder = folder.or_else(|| source.path.parent().map(Path::to_owned));
                 let observer = WorkObserver { work: work.clone(), folder, seen: Arc::default() };
@@ -309,18 +308,22 @@ impl Store {
         let data = self.data().to_owned();
         let known = move |session: &str| Self::histories_of(&data, session);
         let mut input: Box<dyn Read> = match source.kind {
-            SourceKind::Run => {
+            _ if source.is_copy => {
+                let copy = File::open(&path)?.take(source.size.unwrap_or(u64::MAX));
+                Box::new(UnpackedReader::new(copy))
+            }
+            SourceKind::Run if without_compression(&path) == path => {
                 let mut file = File::open(&path)?;
                 file.seek(SeekFrom::Start(source.start))?;
                 Box::new(file.take(source.size.unwrap_or(u64::MAX)))
             }
-            SourceKind::History => Box::new(UnpackedReader::new(open_history(&path)?)),
+            _ => Box::new(UnpackedReader::new(open_history(&path)?)),
         };
         let engine = Engine::builder().build().map_err(|problems| io::Error::other(problems.to_string()))?;
         let mut pipeline = Pipeline::new(Setup {
             subagents: Some(subagents_of(path.clone(), Vec::new())),
             origins: Some(origins(path.clone(), Vec::new(), Box::new(known))),
-            facts: Some(session_facts(path)),
+            facts: Some(facts_of(path)),
             is_whole: true,
             ..engine.watch(vec![observer])
         });

@@ -21,6 +21,8 @@ use super::{FIRST, FigureReader};
 
 /// The most entries of a kind. What is beyond is added to one more entry for each model or tool.
 const MOST_ENTRIES: usize = 1 << 18;
+/// The most US dollars that are taken for a cost.
+pub(in super::super) const MOST_COST: f64 = 1e12;
 /// The most names of models or tools.
 const MOST_NAMES: usize = 1_000;
 
@@ -186,7 +188,9 @@ impl LedgerCollector {
             let key = hash(&(input, output, cache_read, cache_write));
             (added, key, KeyScope::Family)
         } else if let Some(key) = details.key {
-            self.keys.insert(of_message, key);
+            if self.keys.len() < MOST_ENTRIES {
+                self.keys.insert(of_message, key);
+            }
             (usage, key, KeyScope::All)
         } else {
             let known = self.keys.get(&of_message);
@@ -224,7 +228,7 @@ impl LedgerCollector {
             usage: whole.into(),
             cache_write_hour: combine(entry.cache_write_hour, details.cache_write_hour),
             searches: combine(entry.searches, details.searches),
-            cost: details.cost_usd.filter(|cost| cost.is_finite() && *cost >= 0.0).or(entry.cost),
+            cost: details.cost_usd.filter(|cost| (0.0..=MOST_COST).contains(cost)).or(entry.cost),
         };
     }
 
@@ -277,9 +281,13 @@ impl LedgerCollector {
     fn costs(&mut self, item: &Item) {
         for model in item.fact("models").map(FactRef::list).unwrap_or_default().into_iter().take(MOST_NAMES) {
             let cost = model.get("cost_usd").and_then(FactRef::float);
-            let cost = cost.filter(|cost| cost.is_finite() && *cost >= 0.0);
+            // An absurd one would make sums of others senseless.
+            let cost = cost.filter(|cost| (0.0..=MOST_COST).contains(cost));
             if let (Some(name), Some(cost)) = (model.get("model").and_then(FactRef::str), cost) {
-                self.ledger.costs.insert(name.into_owned(), cost);
+                let has_room = self.ledger.costs.len() < MOST_NAMES;
+                if has_room || self.ledger.costs.contains_key(&*name) {
+                    self.ledger.costs.insert(name.into_owned(), cost);
+                }
             }
         }
     }

@@ -199,7 +199,8 @@ impl DatabaseSession {
     pub(crate) fn below(&self, database: &ReadOnlyDatabase) -> rusqlite::Result<BTreeSet<String>> {
         let mut statement = database.connection.prepare(database.layout.below)?;
         let rows = statement.query_map([&self.id], |row| row.get::<_, String>(0))?;
-        rows.take(MOST_SESSIONS).collect()
+        // An id that isn't plain could lead elsewhere.
+        rows.filter(|id| id.as_ref().map_or(true, |id| is_id(id))).take(MOST_SESSIONS).collect()
     }
 
     /// Writes its records to an unnamed file, a line each, and returns it. In the place of a record that can't be read, there is a line of

@@ -128,6 +128,9 @@ impl Database {
 
     /// Writes where the log of a run is now.
     pub(crate) fn move_log(&self, id: &str, log: &Path) -> Result<(), StoreError> {
+        let sql = "UPDATE OR REPLACE ledgers SET path = ?2 WHERE session = ?1 \
+                   AND path = (SELECT path FROM sources WHERE session = ?1 AND kind = 'run')";
+        self.change(sql, params![id, path_text(log)])?;
         let sql = "UPDATE sources SET path = ?2 WHERE session = ?1 AND kind = 'run'";
         self.change(sql, params![id, path_text(log)]).map(drop)
     }

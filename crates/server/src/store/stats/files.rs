@@ -9,6 +9,7 @@ use streamfmt::core::session::counted::CountedFrom;
 use streamfmt::histories::beginning_of_session;
 
 use super::super::StoreError;
+use super::super::copies::COPIES;
 use super::super::figures::{CountedElsewhere, Ledger, ReadSession, SessionFigures};
 use super::super::history::{HistoryStamp, OpenHistory, open_history};
 use super::super::import::{FoundFiles, ImportedFile, session_files};
@@ -22,7 +23,10 @@ pub(super) fn sessions(
     paths: &[PathBuf],
     data: &Path,
 ) -> Result<(Vec<CountedSession>, Vec<StoreError>), StoreError> {
-    let FoundFiles { files, unread, .. } = session_files(paths)?;
+    let FoundFiles { mut files, unread, .. } = session_files(paths)?;
+    // What our own copies hold counts where it comes from.
+    let copies = data.join(COPIES).canonicalize().ok();
+    files.retain(|file| copies.as_ref().is_none_or(|copies| !file.starts_with(copies)));
     let mut failures: Vec<StoreError> = unread.into_iter().collect();
     let (mut sessions, mut beside) = (FoundSessions::default(), Vec::new());
     read_in_order(

@@ -1,6 +1,5 @@
 //! Adds shares up by a key.
 
-use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
@@ -54,7 +53,8 @@ pub(super) fn rows(
         sums.sort_by_key(|(_, sum)| sum.first);
     } else {
         sums.sort_by(|(_, one), (_, other)| {
-            other.row.weight().partial_cmp(&one.row.weight()).unwrap_or(Ordering::Equal)
+            let ((one, tokens, calls), (other, others, other_calls)) = (one.row.weight(), other.row.weight());
+            other.total_cmp(&one).then(others.cmp(&tokens)).then(other_calls.cmp(&calls))
         });
     }
     let mut rows: Vec<StatsRow> =

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use streamfmt::core::event::Usage;
 use streamfmt::core::hash::{Map, hash};
 
-use super::super::figures::{KeyScope, Ledger, RequestEntry};
+use super::super::figures::{KeyScope, Ledger, MOST_COST, RequestEntry};
 use super::CountedSession;
 use crate::prices::{PriceTable, RequestUsage};
 
@@ -432,13 +432,13 @@ fn part(all: Usage, so_far: Usage, weight: Usage) -> Usage {
 /// Gives the shares of a session the costs that the agent stated, divided by their tokens.
 fn state<'a>(shares: &mut Vec<Share<'a>>, place: usize, session: &'a CountedSession) {
     let has_sums = session.has_sums();
-    let Some(cost) = session.cost_usd.filter(|cost| cost.is_finite() && *cost >= 0.0) else { return };
+    let Some(cost) = session.cost_usd.filter(|cost| (0.0..=MOST_COST).contains(cost)) else { return };
     let costs = session.ledgers(has_sums).map(|ledger| &ledger.costs).find(|costs| !costs.is_empty());
     let all: f64 = costs.into_iter().flat_map(BTreeMap::values).sum();
     let mut stated: Vec<(Option<&str>, f64)> = Vec::new();
     match costs {
         Some(costs) if all > 0.0 => {
-            stated.extend(costs.iter().map(|(model, of)| (Some(&**model), cost * of / all)));
+            stated.extend(costs.iter().map(|(model, of)| (Some(&**model), cost * (of / all))));
         }
         Some(costs) if cost == 0.0 => stated.extend(costs.keys().map(|model| (Some(&**model), 0.0))),
         _ => stated.push((None, cost)),
