@@ -54,7 +54,13 @@ fn a_data_folder_that_was_moved_works_as_it_is() {
     run(&folder, "run --log elsewhere.ndjson -- ./claude -p More");
     // This run's figures are read only after the move.
     let mut killed = command(&folder, "run -- ./slow").spawn().unwrap();
-    until(|| "the agent".to_owned(), || folder.path("begun").exists());
+    // What the agent wrote is recorded a little later.
+    let is_recorded = |name: &String| folder.read(&format!("{SESSIONS}/{name}")).contains("reply number 7.");
+    let logs = || folder.names_in(SESSIONS).into_iter().filter(|name| name.ends_with(".ndjson"));
+    until(
+        || "the agent".to_owned(),
+        || folder.path("begun").exists() && logs().any(|name| is_recorded(&name)),
+    );
     rustix::process::kill_process(rustix::process::Pid::from_child(&killed), Signal::KILL).unwrap();
     killed.wait().unwrap();
     let shown = run(&folder, "sessions show last~2").stdout;

@@ -239,7 +239,7 @@ impl Store {
         }
         let first: Vec<_> = first.into_iter().collect();
         let ids: HashSet<&str> = first.iter().map(|(_, id, _)| &**id).collect();
-        let (mut done, mut again) = (0, BTreeSet::new());
+        let (mut done, mut again, mut were_read) = (0, BTreeSet::new(), HashSet::new());
         let data = self.data().to_owned();
         read_in_order(
             &first,
@@ -247,9 +247,14 @@ impl Store {
             |(_, id, file), ahead| {
                 each(done, first.len() + again.len());
                 done += 1;
-                // A copy comes after its origin.
+                were_read.insert(&**id);
+                // A copy that is still to be read comes after its origin anyway.
                 let copies = self.read_history(id, Some(file), ahead.ok())?;
-                again.extend(copies.into_iter().filter(|(_, copy)| !ids.contains(&**copy)));
+                again.extend(
+                    copies
+                        .into_iter()
+                        .filter(|(_, copy)| were_read.contains(&**copy) || !ids.contains(&**copy)),
+                );
                 Ok::<(), StoreError>(())
             },
         )?;
