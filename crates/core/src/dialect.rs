@@ -266,7 +266,7 @@ pub struct Input<'a> {
     /// Whether an output may show items of minor importance: thoughts, and minor notices. If none does, they may be emitted as
     /// [`Event::Hidden`], without facts.
     pub shows_minor: bool,
-    /// Whether an observer counts what each request used. If none does, [`Event::Usage`] needs no details.
+    /// Whether an observer needs the details of [`Event::Usage`].
     pub counts: bool,
 }
 

@@ -18,7 +18,13 @@ pub trait Observer: Send {
         let _ = (item, session);
     }
 
-    /// Called for each report of the tokens of a message, before it is applied: a later one for the same message replaces it.
+    /// Whether [`Self::usage`] needs details, which cost a little on each line. Asked once, when the pipeline is made.
+    fn needs_usage_details(&self) -> bool {
+        false
+    }
+
+    /// Called for each report of the tokens of a message, before it is applied: a later one for the same message replaces it. `details`: what
+    /// is known beside, if an observer of the pipeline needs it.
     fn usage(&mut self, message: &Id, usage: Usage, details: &UsageDetails, session: &Session) {
         let _ = (message, usage, details, session);
     }

@@ -147,6 +147,10 @@ impl CostMeter {
 }
 
 impl Observer for CostMeter {
+    fn needs_usage_details(&self) -> bool {
+        true
+    }
+
     fn usage(&mut self, message: &Id, usage: Usage, details: &UsageDetails, session: &Session) {
         if !details.is_repeated {
             self.metered().add(message, usage, details, session);

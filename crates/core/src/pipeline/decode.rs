@@ -101,7 +101,10 @@ impl DecodeStage {
             max_line: setup.max_line,
             nesting: 0,
             damaged: 0,
-            needs: DecodeNeeds { shows_minor: true, counts: !setup.observers.is_empty() },
+            needs: DecodeNeeds {
+                shows_minor: true,
+                counts: setup.observers.iter().any(|it| it.needs_usage_details()),
+            },
             events: Vec::new(),
         }
     }

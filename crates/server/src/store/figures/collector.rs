@@ -217,6 +217,10 @@ impl FiguresCollector {
 }
 
 impl Observer for FiguresCollector {
+    fn needs_usage_details(&self) -> bool {
+        self.collected().ledger.is_some()
+    }
+
     fn usage(&mut self, message: &Id, usage: Usage, details: &UsageDetails, session: &Session) {
         if let Some(ledger) = &mut self.collected().ledger {
             ledger.usage(message, usage, details, session);
