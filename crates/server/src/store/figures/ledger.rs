@@ -110,28 +110,12 @@ pub(crate) struct RequestEntry {
     /// Milliseconds since 1970.
     pub(crate) at: Option<i64>,
     pub(crate) model: u16,
-    pub(crate) usage: UsageCounts,
+    pub(crate) usage: Usage,
     /// See [`UsageDetails`].
     pub(crate) cache_write_hour: u64,
     pub(crate) searches: u64,
     /// US dollars that the line itself states.
     pub(crate) cost: Option<f64>,
-}
-
-/// A [`Usage`] as it is stored.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct UsageCounts(pub(crate) u64, pub(crate) u64, pub(crate) u64, pub(crate) u64);
-
-impl From<Usage> for UsageCounts {
-    fn from(Usage { input, output, cache_read, cache_write }: Usage) -> Self {
-        Self(input, output, cache_read, cache_write)
-    }
-}
-
-impl From<UsageCounts> for Usage {
-    fn from(UsageCounts(input, output, cache_read, cache_write): UsageCounts) -> Self {
-        Self { input, output, cache_read, cache_write }
-    }
 }
 
 /// A call of a tool.
@@ -215,8 +199,8 @@ impl LedgerCollector {
         let key = if is_full { u64::from(model) } else { key };
         let entry = self.requests.entry(key).or_default();
         let combine: fn(u64, u64) -> u64 = if is_full { u64::saturating_add } else { u64::max };
-        let whole = Usage::from(entry.usage).combined(usage, combine);
-        if usage.output >= entry.usage.1 {
+        let whole = entry.usage.combined(usage, combine);
+        if usage.output >= entry.usage.output {
             entry.model = model;
         }
         *entry = RequestEntry {
@@ -225,7 +209,7 @@ impl LedgerCollector {
             message: of_message,
             at: entry.at.max(at),
             model: entry.model,
-            usage: whole.into(),
+            usage: whole,
             cache_write_hour: combine(entry.cache_write_hour, details.cache_write_hour),
             searches: combine(entry.searches, details.searches),
             cost: details.cost_usd.filter(|cost| (0.0..=MOST_COST).contains(cost)).or(entry.cost),
